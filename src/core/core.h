@@ -1,0 +1,442 @@
+/* core.h - what the folders above core share and hosts do not see.
+**
+** state.c     frames, the pool of temporaries, throw
+** context.c   contexts and hosts
+** memory.c    counted memory, the cache of freed storage
+** object.c    headers, retain and release, small blocks
+** tensor.c    storage and tensors; shape.c their geometry; dtype.c dtypes
+** param.c     parameters; graph.c nodes and the walk back
+** device.c    the table of kernels of each device
+** threads.c   the pool of threads; cancel.c the token
+** random.c    generators */
+
+#ifndef core_h
+#define core_h
+
+#include <setjmp.h>
+#include <stdatomic.h>
+
+#include "../fnn.h"
+
+#define countof(a) ((int)(sizeof(a) / sizeof(*(a))))
+
+static inline int64_t min64 (int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t max64 (int64_t a, int64_t b) { return a > b ? a : b; }
+
+/*
+** {======================================================
+** Objects
+** =======================================================
+*/
+
+/* What the objects of one kind have in common. */
+typedef struct Type {
+  const char *name;
+  void (*destroy)(void *o); /* releases what o holds, not o; must not throw */
+} Type;
+
+/* The header of every engine object. */
+typedef struct Object {
+  const Type *type;
+  int refs;
+  unsigned size; /* bytes of the whole object */
+} Object;
+
+/* A zeroed object of the current frame. */
+void *object_new (const Type *type, size_t size);
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** Frames and contexts
+** =======================================================
+*/
+
+/* A landing for errors and the owner of the temporaries above mark. */
+typedef struct Frame {
+  jmp_buf jump;
+  struct Frame *prev;
+  size_t mark;
+} Frame;
+
+/* Opens f; then `if (setjmp(f->jump) == 0)`.  frame_leave after success only:
+** a throw has left the frame before it jumps. */
+void frame_enter (Frame *f);
+void frame_leave (Frame *f);
+
+typedef struct Account Account;
+typedef struct Node Node;
+
+enum { MESSAGE_MAX = 1024, SMALL_CLASSES = 17 };
+
+/* All that one lua_State, or one C host, can set.  Its address is the only
+** thread-local word of the engine. */
+struct fnn_Context {
+  Frame *frame;
+  Object **pool; /* temporaries of the open frames */
+  size_t npool, poolcap;
+  fnn_Status status; /* of the throw in flight */
+  char message[MESSAGE_MAX];
+  fnn_Host host;
+  Account *account;
+  fnn_Cancel *cancel;
+  bool owns_cancel;
+  bool child; /* made by context_child: account and token are borrowed */
+  bool grad_mode;
+  bool finalizing;        /* a collector runs us: no reclaim, no poll */
+  bool reclaiming;
+  uint64_t since_collect; /* bytes of storage made since the last collection */
+  uint64_t nodes;
+  uint64_t sequence; /* of the next node */
+  fnn_Generator *generator;
+  void *dead; /* objects whose destruction waits for the running one */
+  void *small[SMALL_CLASSES]; /* freed headers, by 32 bytes */
+  uint64_t objects;
+};
+
+/* A context for a thread of c's own (a loader): its own frames and random
+** numbers, the same account, host and token. */
+fnn_Context *context_child (fnn_Context *c);
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** Memory
+** =======================================================
+*/
+
+/* Counted engine memory for anything that is not storage.  mem_new throws;
+** mem_try returns NULL instead. */
+void *mem_new (size_t bytes);
+void *mem_try (size_t bytes);
+void mem_free (void *p, size_t bytes);
+void *mem_grow (void *p, size_t old, size_t bytes);
+
+/* 64-byte aligned scratch that lives until the frame's mark is passed. */
+void *mem_scratch (size_t bytes);
+
+/* a * b, or a throw that says what when it does not fit an int64. */
+int64_t mem_mul (int64_t a, int64_t b, const char *what);
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** Tensors
+** =======================================================
+*/
+
+/* Bytes on a device.  Counted from every context that holds it. */
+struct fnn_Storage {
+  atomic_int refs;
+  atomic_uint version; /* in-place writes so far */
+  bool readonly;
+  const fnn_Device *device;
+  Account *account;
+  void *data;
+  size_t bytes;
+  size_t capacity; /* what the allocator gave */
+  void (*release)(void *ud, void *data); /* the host's, for wrapped memory */
+  void *ud;
+};
+
+typedef enum Order { ROWMAJOR, CHANNELSLAST } Order;
+
+/* A view of a storage.  source: what made it, and so what a gradient flows
+** back to: a Node, a Param (a leaf) or NULL (plain data). */
+struct fnn_Tensor {
+  Object o;
+  fnn_Storage *storage;
+  Object *source;
+  int64_t offset; /* in elements */
+  int64_t numel;
+  uint8_t dtype; /* fnn_Dtype */
+  uint8_t ndim;
+  uint8_t order; /* Order; with CHANNELSLAST shape is still (n, c, ...) */
+  int64_t shape[FNN_MAXDIM];
+  int64_t stride[FNN_MAXDIM];
+};
+
+typedef fnn_Tensor Tensor;
+
+/* Tensors.  All results are dense row-major, uninitialised and plain. */
+Tensor *tensor_new (int ndim, const int64_t *shape, fnn_Dtype t,
+                    const fnn_Device *d);
+Tensor *tensor_like (const Tensor *x);             /* shape, dtype, device */
+Tensor *tensor_like_as (const Tensor *x, fnn_Dtype t);
+Tensor *tensor_scalar (double v, fnn_Dtype t, const fnn_Device *d);
+/* A view of x's storage with other geometry; plain, no bounds checked. */
+Tensor *tensor_view (const Tensor *x, int ndim, const int64_t *shape,
+                     const int64_t *stride, int64_t offset);
+Tensor *tensor_alias (const Tensor *x); /* the same view, plain */
+
+/* x itself if dense row-major, else a dense copy; plain data either way. */
+Tensor *tensor_dense (const Tensor *x);
+bool tensor_is_dense (const Tensor *x);
+bool tensor_same_shape (const Tensor *a, const Tensor *b);
+bool tensor_overlaps (const Tensor *a, const Tensor *b);
+
+/* The address of the first element; only kernels may follow it. */
+static inline void *tensor_data (const Tensor *x) {
+  return (char *)x->storage->data + x->offset * (int64_t)fnn_dtype_size((fnn_Dtype)x->dtype);
+}
+
+/* Checks for ops; op is the op's name in messages. */
+int tensor_dim (const Tensor *x, int dim, const char *op); /* wraps, throws */
+unsigned tensor_dims (const Tensor *x, int n, const int *dims,
+                      const char *op); /* a bit a dim; all when n is 0 */
+void tensor_check_device (const char *op, const Tensor *a, const Tensor *b);
+void tensor_check_float (const char *op, const Tensor *x);   /* f32, f64 */
+void tensor_check_ids (const char *op, const Tensor *ids);   /* i32, i64 */
+/* Throws unless x may be written: not read-only, expanded or in a graph. */
+void tensor_check_write (const char *op, const Tensor *x);
+void tensor_written (Tensor *x); /* counts one write */
+static inline bool tensor_is_float (const Tensor *x) {
+  return x->dtype >= FNN_F16;
+}
+
+/* Shapes.  shape_text writes "(2, 3)" into a buffer that lasts a few calls
+** on this thread. */
+enum { SHAPE_TEXT = 160 };
+typedef struct ShapeText { char s[SHAPE_TEXT]; } ShapeText;
+const char *shape_print (ShapeText *to, int ndim, const int64_t *shape);
+#define shape_text(x) (shape_print(&(ShapeText){""}, (x)->ndim, (x)->shape))
+int64_t shape_numel (int ndim, const int64_t *shape); /* throws on overflow */
+void shape_strides (int ndim, const int64_t *shape, int64_t *stride);
+/* The broadcast shape of a and b; throws naming op and both. */
+int shape_broadcast (const char *op, const Tensor *a, const Tensor *b,
+                     int64_t *shape);
+
+/* Elements of storage dtypes, one at a time (printing, reading, tests). */
+double dtype_get (fnn_Dtype t, const void *p, int64_t i);
+void dtype_set (fnn_Dtype t, void *p, int64_t i, double v);
+static inline bool dtype_is_float (fnn_Dtype t) { return t >= FNN_F16; }
+/* Whether the CPU computes in t. */
+static inline bool dtype_is_compute (fnn_Dtype t) { return t >= FNN_F32; }
+float f16_to_f32 (uint16_t h);
+uint16_t f16_from_f32 (float f); /* to nearest even */
+static inline float bf16_to_f32 (uint16_t h) {
+  union { uint32_t u; float f; } v = { (uint32_t)h << 16 };
+  return v.f;
+}
+uint16_t bf16_from_f32 (float f);
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** Graph
+** =======================================================
+*/
+
+/* The derivative of one op: gives each input that wants one its gradient.
+** nograd: the op has none, and asking for it throws. */
+typedef struct Rule {
+  const char *name; /* the op's */
+  void (*back)(Node *n, Tensor *gy);
+} Rule;
+
+enum { NODE_ARGS = 10 };
+
+/* What an output remembers of the op that made it. */
+struct Node {
+  Object o;
+  const Rule *rule;
+  uint64_t sequence;   /* later nodes have larger ones */
+  uint8_t nin, nsave;
+  bool spent;          /* passed by a walk that did not keep the graph */
+  uint8_t dtype, ndim; /* of the output */
+  bool queued;
+  int pending;         /* in a walk: consumers that have not given yet */
+  Tensor *gy;          /* in a walk: what they gave so far */
+  Object *hooks;       /* a chain of Hook objects */
+  int64_t shape[FNN_MAXDIM];
+  int64_t i[NODE_ARGS]; /* the op's own arguments */
+  double a[4];
+  Object *held;        /* any one object the rule needs: retained */
+  Object **in;         /* sources of the inputs: Node, Param or NULL */
+  Tensor **save;       /* plain aliases, with the versions they had */
+  unsigned *version;
+};
+
+/* Makes y's node when the graph is on and one of the n inputs has a source;
+** else returns NULL and leaves y plain.  nsave places for graph_save. */
+Node *graph_record (Tensor *y, const Rule *rule, int n, Tensor *const *x,
+                    int nsave);
+static inline Node *graph_record1 (Tensor *y, const Rule *rule, Tensor *x,
+                                   int nsave) {
+  return graph_record(y, rule, 1, &x, nsave);
+}
+static inline Node *graph_record2 (Tensor *y, const Rule *rule, Tensor *a,
+                                   Tensor *b, int nsave) {
+  return graph_record(y, rule, 2, (Tensor *[]){ a, b }, nsave);
+}
+/* Keeps a plain alias of x (which may be NULL) for the derivative. */
+void graph_save (Node *n, int k, const Tensor *x);
+/* The k-th saved tensor; throws if it was written since. */
+Tensor *graph_saved (Node *n, int k);
+/* Whether input i wants a gradient. */
+static inline bool graph_wants (const Node *n, int i) {
+  return n->in[i] != NULL;
+}
+/* Gives input i its gradient; sums it to the input's shape first, where the
+** input was broadcast, and casts it to its dtype. */
+void graph_give (Node *n, int i, Tensor *gx);
+/* Shape and dtype of input i, for derivatives that need no more of it. */
+int graph_shape (const Node *n, int i, const int64_t **shape);
+fnn_Dtype graph_dtype (const Node *n, int i);
+/* Whether recording an op on x would make a node. */
+bool graph_is_on (const Tensor *x);
+
+/* For a float op without derivative: records that asking for one throws. */
+void graph_nograd (Tensor *y, const char *name, int n, Tensor *const *x);
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** Parameters
+** =======================================================
+*/
+
+/* State that one owner (an optimizer, an average) keeps for a Param. */
+typedef struct Slot {
+  struct Slot *next;
+  const void *owner;
+  int64_t step;
+  Tensor *t[4]; /* retained; NULL where unused */
+} Slot;
+
+struct fnn_Param {
+  Object o;
+  Tensor *value; /* its source is this Param (not counted) unless frozen */
+  Tensor *grad;  /* plain, or NULL */
+  bool frozen;
+  Slot *slots;
+  Object *hooks;
+  /* What is derived from the weight (packed copies): valid while storage
+  ** and version are these. */
+  Object *derived;
+  const fnn_Storage *derived_of;
+  unsigned derived_version;
+};
+
+typedef fnn_Param Param;
+extern const Type param_type, node_type, tensor_type, generator_type;
+
+/* The slot of owner, made zeroed when make is set; else NULL. */
+Slot *param_slot (Param *p, const void *owner, bool make);
+void param_drop_slot (Param *p, const void *owner);
+/* The Param that x is the value of, or NULL. */
+static inline Param *param_of (const Tensor *x) {
+  Object *s = x->source;
+  return s != NULL && s->type == &param_type ? (Param *)s : NULL;
+}
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** Devices and kernels
+** =======================================================
+*/
+
+/* What a matrix product does to its result while it is in registers:
+** c = act(alpha a b + bias) or, accumulating, c += alpha a b. */
+typedef struct Epilogue {
+  const Tensor *bias; /* (n) dense, or NULL */
+  int act;            /* a row of map.def, or -1 */
+  bool accumulate;
+  double alpha;
+} Epilogue;
+
+/* What an optimizer's update kernel reads.  The meaning of h is the rule's. */
+typedef struct Update {
+  double lr, weight_decay, h[6];
+  int64_t step; /* from 1 */
+  bool flag[4];
+} Update;
+
+/* Where a draw of random numbers starts. */
+typedef struct Draw {
+  uint64_t seed, counter;
+} Draw;
+
+/* Everything one device can do.  Each line of kernels.def is a field. */
+typedef struct Kernels {
+#define KERNEL(name, args) void (*name) args;
+#define KERNEL_ANY(name, args) void (*name) args;
+#include "kernels.def"
+#undef KERNEL
+#undef KERNEL_ANY
+} Kernels;
+
+struct fnn_Device {
+  char name[16];
+  int index;
+  bool host; /* its memory is the process's */
+  const Kernels *kernels[2]; /* for f64, and for all other dtypes */
+  /* Raw memory, and copies between it and the host's. */
+  void *(*alloc)(const fnn_Device *d, size_t bytes); /* NULL: none left */
+  void (*free)(const fnn_Device *d, void *p, size_t bytes);
+  void (*upload)(const fnn_Device *d, void *to, const void *from, size_t n);
+  void (*download)(const fnn_Device *d, void *to, const void *from, size_t n);
+};
+
+/* Raw pages of the system, aligned to 64 bytes; zeroed or not.  NULL: none. */
+void *mem_pages (size_t bytes);
+void mem_pages_free (void *p, size_t bytes);
+
+const fnn_Device *device_cpu (void); /* defined by cpu/device.c */
+#define kernel(x, name) \
+  ((x)->storage->device->kernels[(x)->dtype != FNN_F64]->name)
+
+/* Called by a second device's table when the engine starts. */
+void device_register (const fnn_Device *d);
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** Threads and random numbers
+** =======================================================
+*/
+
+/* Runs f(ud, task, worker) for task 0 .. n-1 on the pool; worker < the
+** count that threads_width tells.  Returns when all are done.  f must not
+** throw or allocate.  Which worker runs a task is not determined: results
+** must not depend on it.  A set cancel token skips the tasks left, and the
+** caller throws. */
+typedef void (*Task) (void *ud, int64_t task, int worker);
+void threads_run (int64_t n, Task f, void *ud);
+int threads_width (void);
+
+/* Splits 0 .. n-1 into ranges of grain (the last shorter), a task each; one
+** range runs on the caller.  The split depends on n and grain alone. */
+typedef void (*Range) (void *ud, int64_t lo, int64_t hi);
+void threads_range (int64_t n, int64_t grain, Range f, void *ud);
+
+/* The generator's next n draws of one 128-bit block each. */
+Draw generator_take (fnn_Generator *g, uint64_t blocks);
+bool generator_is_torch (const fnn_Generator *g);
+/* The torch generator's own sampling, on the host. */
+void generator_torch_uniform (fnn_Generator *g, Tensor *y, double lo,
+                              double hi);
+void generator_torch_normal (fnn_Generator *g, Tensor *y, double mean,
+                             double std);
+uint64_t generator_next (fnn_Generator *g); /* 64 bits, on the host */
+fnn_Generator *generator_or_default (fnn_Generator *g);
+
+/* Philox4x32-10 (Salmon et al. 2011): four words of block counter. */
+void philox (uint64_t seed, uint64_t counter, uint32_t out[4]);
+
+/* }====================================================== */
+
+/* The name nearest to s among n names, or NULL when none is near: for "did
+** you mean".  names + i * step is the address of the i-th name. */
+const char *nearest_name (const char *s, const void *names, int n,
+                          size_t step);
+
+#endif

@@ -1,0 +1,473 @@
+/* fnn.h - the public C API of fnn: errors, contexts, tensors, ops, graph.
+**
+** Words.  dim: a place in a shape; here they count from 0 (Lua counts from
+** 1), negative ones from the end.  dtype: element type.  numel: number of
+** elements.  eps: a small number that keeps a division finite.  lr: learning
+** rate.  std: standard deviation.
+**
+** Errors.  A function never returns NULL and its caller never checks: a
+** mistake throws (fnn_throw) to the innermost frame.  C hosts open one with
+** fnn_pcall; a binding opens one per call.
+**
+** Ownership.  Every new object belongs to the current frame and is released
+** when the frame is left: results are borrowed.  fnn_retain to keep one,
+** fnn_release to give it back.  A setter retains what it stores.
+**
+** Threads.  A context, and every object made in it, belongs to one thread at
+** a time.  Storage may be shared between contexts (fnn_share). */
+
+#ifndef fnn_h
+#define fnn_h
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FNN_VERSION_MAJOR 0
+#define FNN_VERSION_MINOR 1
+#define FNN_VERSION_PATCH 0
+#define FNN_VERSION "0.1.0"
+
+#define FNN_API __attribute__((visibility("default")))
+#define FNN_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#ifdef __cplusplus
+#define FNN_NORETURN [[noreturn]]
+#else
+#define FNN_NORETURN _Noreturn
+#endif
+
+/* The most dimensions a tensor has. */
+#define FNN_MAXDIM 8
+
+/*
+** {======================================================
+** Errors and frames
+** =======================================================
+*/
+
+typedef enum fnn_Status {
+  FNN_OK,
+  FNN_EARG,     /* an argument out of its range */
+  FNN_ESHAPE,   /* shapes that do not fit */
+  FNN_EDTYPE,   /* a dtype the function does not take */
+  FNN_EDEVICE,  /* no such device, or operands on two */
+  FNN_EGRAPH,   /* a misuse of gradients */
+  FNN_EMEMORY,  /* out of memory, or over the limit */
+  FNN_EFILE,    /* the system refused a file */
+  FNN_EFORMAT,  /* a file's content is not what it should be */
+  FNN_ECANCEL,  /* the cancel token was set */
+  FNN_EHOST     /* an error of the host's own, passed through */
+} fnn_Status;
+
+/* Throws: releases the frame's temporaries and jumps to its landing.  The
+** message reads 'op: what is wrong (expected A, got B)'. */
+FNN_API FNN_NORETURN void fnn_throw (fnn_Status code, const char *fmt, ...)
+    FNN_PRINTF(2, 3);
+
+/* Runs f(ud) in a frame of the current context and returns FNN_OK, or what
+** was thrown; then fnn_message is its text.  Frames nest. */
+FNN_API fnn_Status fnn_pcall (void (*f)(void *ud), void *ud);
+
+/* The text of the last error caught in the current context. */
+FNN_API const char *fnn_message (void);
+
+/* A place in the frame's pool of temporaries. */
+FNN_API size_t fnn_mark (void);
+
+/* Releases all temporaries since mark but o, and returns o (which may be
+** NULL).  o then belongs to the frame as if made just now. */
+FNN_API void *fnn_escape (size_t mark, void *o);
+
+/* One reference more, and one less.  Both take NULL. */
+FNN_API void *fnn_retain (void *o);
+FNN_API void fnn_release (void *o);
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** Contexts and hosts
+** =======================================================
+*/
+
+typedef struct fnn_Context fnn_Context;
+typedef struct fnn_Cancel fnn_Cancel;
+
+typedef enum fnn_Level {
+  FNN_DEBUG,
+  FNN_INFO,
+  FNN_WARNING
+} fnn_Level;
+
+/* What a host provides.  Start from FNN_HOST_INIT; a NULL member means the
+** default.  Only alloc is called from threads that are not the caller's. */
+typedef struct fnn_Host {
+  size_t size;  /* sizeof (fnn_Host), for later versions */
+  void *ud;     /* passed to each function */
+  /* As lua_Alloc: nsize 0 frees, osize is what was asked for before. */
+  void *(*alloc)(void *ud, void *p, size_t osize, size_t nsize);
+  void (*log)(void *ud, fnn_Level level, const char *text);
+  /* Long work reports step of total (0: unknown); true stops it. */
+  bool (*progress)(void *ud, const char *what, int64_t step, int64_t total);
+  /* Last words before abort when something throws outside any frame. */
+  void (*panic)(void *ud, const char *text);
+  /* Asked to drop what it can before an allocation fails; must not throw. */
+  void (*reclaim)(void *ud);
+  /* Whether a file may be opened ("r" or "w"); NULL allows every file. */
+  bool (*open)(void *ud, const char *path, const char *mode);
+  uint64_t memory_limit;  /* bytes, 0: none */
+  int threads;            /* 0: as many as the process may use */
+  fnn_Cancel *cancel;     /* NULL: the context makes its own */
+} fnn_Host;
+
+#define FNN_HOST_INIT \
+  { sizeof(fnn_Host), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* A new context, or NULL when there is no memory for one.  host is copied. */
+FNN_API fnn_Context *fnn_open (const fnn_Host *host);
+FNN_API void fnn_close (fnn_Context *c);
+
+/* Makes c the calling thread's context and returns the one before. */
+FNN_API fnn_Context *fnn_use (fnn_Context *c);
+FNN_API fnn_Context *fnn_current (void);
+
+/* Bytes held: by live storage and objects, idle in the cache, and the
+** highest live ever. */
+typedef struct fnn_Memory {
+  uint64_t live, idle, peak, limit;
+  uint64_t objects, nodes; /* engine objects and graph nodes alive */
+} fnn_Memory;
+
+FNN_API fnn_Memory fnn_memory (void);
+FNN_API void fnn_memory_limit (uint64_t bytes);
+FNN_API void fnn_memory_peak_reset (void);
+FNN_API void fnn_trim (void); /* gives idle memory back to the system */
+
+FNN_API void fnn_log (fnn_Level level, const char *fmt, ...)
+    FNN_PRINTF(2, 3);
+/* Reports progress to the host; throws FNN_ECANCEL when it says stop. */
+FNN_API void fnn_progress (const char *what, int64_t step, int64_t total);
+
+/* Threads of the process's pool.  n 0: as many as the process may use. */
+FNN_API void fnn_threads (int n);
+FNN_API int fnn_thread_count (void);
+
+/* A cancel token.  fnn_cancel may be called from any thread or a signal
+** handler; the running op stops within about 50 ms and throws FNN_ECANCEL,
+** which clears the token. */
+FNN_API fnn_Cancel *fnn_cancel_new (void);
+FNN_API void fnn_cancel_free (fnn_Cancel *t);
+FNN_API void fnn_cancel (fnn_Cancel *t);
+FNN_API fnn_Cancel *fnn_cancel_token (fnn_Context *c);
+/* Throws FNN_ECANCEL if the current context's token is set. */
+FNN_API void fnn_poll (void);
+
+/* The instruction set of the CPU kernels in use: "baseline", "avx2" ... */
+FNN_API const char *fnn_isa (void);
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** Dtypes, devices, generators
+** =======================================================
+*/
+
+/* In the order in which promotion goes up (ORDER DTYPE). */
+typedef enum fnn_Dtype {
+  FNN_BOOL,
+  FNN_U8,
+  FNN_I32,
+  FNN_I64,
+  FNN_F16,
+  FNN_BF16,
+  FNN_F32,
+  FNN_F64
+} fnn_Dtype;
+
+FNN_API const char *fnn_dtype_name (fnn_Dtype t);
+FNN_API fnn_Dtype fnn_dtype (const char *name);
+FNN_API size_t fnn_dtype_size (fnn_Dtype t);
+/* The dtype of a result with operands of dtypes a and b. */
+FNN_API fnn_Dtype fnn_promote (fnn_Dtype a, fnn_Dtype b);
+
+typedef struct fnn_Device fnn_Device;
+
+/* "cpu", "cuda", "cuda:1".  Throws FNN_EDEVICE if there is none. */
+FNN_API const fnn_Device *fnn_device (const char *name);
+FNN_API const char *fnn_device_name (const fnn_Device *d);
+FNN_API const fnn_Device *fnn_best_device (void);
+
+/* Random numbers are counter-based: a generator is a seed and a counter.
+** "philox" is the engine's own; "torch" is mt19937 with PyTorch's sampling,
+** so that a seed gives the noise that PyTorch's CPU generator gives. */
+typedef struct fnn_Generator fnn_Generator;
+
+FNN_API fnn_Generator *fnn_generator (const char *kind, uint64_t seed);
+FNN_API fnn_Generator *fnn_default_generator (void);
+FNN_API void fnn_manual_seed (fnn_Generator *g, uint64_t seed);
+FNN_API uint64_t fnn_generator_seed (const fnn_Generator *g);
+FNN_API const char *fnn_generator_kind (const fnn_Generator *g);
+/* The state as a u8 tensor, and back. */
+typedef struct fnn_Tensor fnn_Tensor;
+FNN_API fnn_Tensor *fnn_generator_state (const fnn_Generator *g);
+FNN_API void fnn_generator_restore (fnn_Generator *g, fnn_Tensor *state);
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** Tensors
+** =======================================================
+*/
+
+typedef struct fnn_Storage fnn_Storage;
+
+FNN_API int fnn_ndim (const fnn_Tensor *x);
+FNN_API int64_t fnn_size (const fnn_Tensor *x, int dim);
+FNN_API const int64_t *fnn_shape (const fnn_Tensor *x);
+FNN_API const int64_t *fnn_strides (const fnn_Tensor *x); /* in elements */
+FNN_API int64_t fnn_numel (const fnn_Tensor *x);
+FNN_API fnn_Dtype fnn_dtype_of (const fnn_Tensor *x);
+FNN_API const fnn_Device *fnn_device_of (const fnn_Tensor *x);
+FNN_API bool fnn_is_contiguous (const fnn_Tensor *x);
+
+/* A new tensor on the CPU with a copy of data (row-major). */
+FNN_API fnn_Tensor *fnn_tensor (fnn_Dtype t, int ndim, const int64_t *shape,
+                                const void *data);
+
+/* A tensor over the host's own memory, without a copy.  release(ud, data) is
+** called once, when the last reference to the storage goes. */
+FNN_API fnn_Tensor *fnn_wrap (fnn_Dtype t, int ndim, const int64_t *shape,
+                              void *data,
+                              void (*release)(void *ud, void *data), void *ud,
+                              bool readonly);
+
+/* The first element of a contiguous CPU tensor; throws for any other.
+** fnn_mutable_data counts a write (see versions in DESIGN). */
+FNN_API const void *fnn_data (const fnn_Tensor *x);
+FNN_API void *fnn_mutable_data (fnn_Tensor *x);
+
+/* Copies numel elements, in row-major order, out of x on any device. */
+FNN_API void fnn_read (const fnn_Tensor *x, void *to);
+
+/* The value of a tensor of one element. */
+FNN_API double fnn_item (const fnn_Tensor *x);
+
+/* A counted handle on x's storage for another context, and a tensor made
+** there of it; x must be contiguous.  fnn_share_free drops the handle. */
+typedef struct fnn_Share fnn_Share;
+FNN_API fnn_Share *fnn_share (fnn_Tensor *x);
+FNN_API fnn_Tensor *fnn_shared (const fnn_Share *h);
+FNN_API void fnn_share_free (fnn_Share *h);
+
+/* Creation.  t is any dtype, d NULL for the CPU. */
+FNN_API fnn_Tensor *fnn_empty (int ndim, const int64_t *shape, fnn_Dtype t,
+                               const fnn_Device *d);
+FNN_API fnn_Tensor *fnn_zeros (int ndim, const int64_t *shape, fnn_Dtype t,
+                               const fnn_Device *d);
+FNN_API fnn_Tensor *fnn_full (int ndim, const int64_t *shape, double value,
+                              fnn_Dtype t, const fnn_Device *d);
+FNN_API fnn_Tensor *fnn_arange (double start, double stop, double step,
+                                fnn_Dtype t, const fnn_Device *d);
+FNN_API fnn_Tensor *fnn_linspace (double start, double stop, int64_t n,
+                                  fnn_Dtype t, const fnn_Device *d);
+FNN_API fnn_Tensor *fnn_eye (int64_t n, int64_t m, fnn_Dtype t,
+                             const fnn_Device *d);
+/* Random: g NULL is the context's generator. */
+FNN_API fnn_Tensor *fnn_uniform (int ndim, const int64_t *shape, double lo,
+                                 double hi, fnn_Dtype t, const fnn_Device *d,
+                                 fnn_Generator *g);
+FNN_API fnn_Tensor *fnn_normal (int ndim, const int64_t *shape, double mean,
+                                double std, fnn_Dtype t, const fnn_Device *d,
+                                fnn_Generator *g);
+FNN_API fnn_Tensor *fnn_randint (int ndim, const int64_t *shape, int64_t lo,
+                                 int64_t hi, fnn_Dtype t,
+                                 const fnn_Device *d, fnn_Generator *g);
+FNN_API fnn_Tensor *fnn_randperm (int64_t n, const fnn_Device *d,
+                                  fnn_Generator *g);
+
+/* Conversion.  x itself when there is nothing to convert. */
+FNN_API fnn_Tensor *fnn_cast (fnn_Tensor *x, fnn_Dtype t);
+FNN_API fnn_Tensor *fnn_to_device (fnn_Tensor *x, const fnn_Device *d);
+FNN_API fnn_Tensor *fnn_contiguous (fnn_Tensor *x);
+FNN_API fnn_Tensor *fnn_clone (fnn_Tensor *x);
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** Ops.  Float ops are differentiable unless said otherwise.
+** =======================================================
+*/
+
+/* Views: they share x's storage (view and reshape copy when they must). */
+FNN_API fnn_Tensor *fnn_reshape (fnn_Tensor *x, int ndim,
+                                 const int64_t *shape); /* one -1 inferred */
+FNN_API fnn_Tensor *fnn_flatten (fnn_Tensor *x, int first, int last);
+FNN_API fnn_Tensor *fnn_narrow (fnn_Tensor *x, int dim, int64_t start,
+                                int64_t length);
+FNN_API fnn_Tensor *fnn_slice (fnn_Tensor *x, int dim, int64_t start,
+                               int64_t length, int64_t step);
+FNN_API fnn_Tensor *fnn_select (fnn_Tensor *x, int dim, int64_t i);
+FNN_API fnn_Tensor *fnn_transpose (fnn_Tensor *x, int a, int b);
+FNN_API fnn_Tensor *fnn_permute (fnn_Tensor *x, int n, const int *dims);
+FNN_API fnn_Tensor *fnn_expand (fnn_Tensor *x, int ndim,
+                                const int64_t *shape); /* -1 keeps a size */
+FNN_API fnn_Tensor *fnn_squeeze (fnn_Tensor *x, int dim);
+FNN_API fnn_Tensor *fnn_squeeze_all (fnn_Tensor *x);
+FNN_API fnn_Tensor *fnn_unsqueeze (fnn_Tensor *x, int dim);
+FNN_API fnn_Tensor *fnn_diagonal (fnn_Tensor *x, int64_t offset, int a,
+                                  int b);
+
+/* Joining and repeating. */
+FNN_API fnn_Tensor *fnn_cat (int n, fnn_Tensor *const *x, int dim);
+FNN_API fnn_Tensor *fnn_stack (int n, fnn_Tensor *const *x, int dim);
+FNN_API fnn_Tensor *fnn_repeat (fnn_Tensor *x, int n, const int64_t *times);
+FNN_API fnn_Tensor *fnn_flip (fnn_Tensor *x, int n, const int *dims);
+FNN_API fnn_Tensor *fnn_roll (fnn_Tensor *x, int64_t shift, int dim);
+FNN_API fnn_Tensor *fnn_tril (fnn_Tensor *x, int64_t diagonal);
+FNN_API fnn_Tensor *fnn_triu (fnn_Tensor *x, int64_t diagonal);
+
+/* Unary functions: the rows of map.def, by name (fnn_map_find).  a and b are
+** a row's parameters. */
+FNN_API int fnn_map_find (const char *name); /* -1: none */
+FNN_API fnn_Tensor *fnn_map (int op, fnn_Tensor *x, double a, double b);
+FNN_API void fnn_map_ (int op, fnn_Tensor *x, double a, double b);
+
+/* Binary functions: the rows of zip.def.  Operands broadcast. */
+FNN_API int fnn_zip_find (const char *name);
+FNN_API fnn_Tensor *fnn_zip (int op, fnn_Tensor *x, fnn_Tensor *y);
+FNN_API void fnn_zip_ (int op, fnn_Tensor *x, fnn_Tensor *y);
+/* With a number for y, or, when left, for x; it never widens a float x. */
+FNN_API fnn_Tensor *fnn_zip_number (int op, fnn_Tensor *x, double y,
+                                    bool left);
+FNN_API void fnn_zip_number_ (int op, fnn_Tensor *x, double y);
+
+FNN_API fnn_Tensor *fnn_add (fnn_Tensor *x, fnn_Tensor *y);
+FNN_API fnn_Tensor *fnn_sub (fnn_Tensor *x, fnn_Tensor *y);
+FNN_API fnn_Tensor *fnn_mul (fnn_Tensor *x, fnn_Tensor *y);
+FNN_API fnn_Tensor *fnn_div (fnn_Tensor *x, fnn_Tensor *y);
+FNN_API fnn_Tensor *fnn_scale (fnn_Tensor *x, double a); /* a x */
+FNN_API fnn_Tensor *fnn_relu (fnn_Tensor *x);
+FNN_API fnn_Tensor *fnn_exp (fnn_Tensor *x);
+FNN_API fnn_Tensor *fnn_log (fnn_Tensor *x);
+FNN_API fnn_Tensor *fnn_sqrt (fnn_Tensor *x);
+FNN_API fnn_Tensor *fnn_tanh (fnn_Tensor *x);
+FNN_API fnn_Tensor *fnn_sigmoid (fnn_Tensor *x);
+
+/* y[i] = c[i] ? a[i] : b[i]; all three broadcast, c is bool. */
+FNN_API fnn_Tensor *fnn_where (fnn_Tensor *c, fnn_Tensor *a, fnn_Tensor *b);
+FNN_API fnn_Tensor *fnn_masked_fill (fnn_Tensor *x, fnn_Tensor *mask,
+                                     double value);
+FNN_API void fnn_fill_ (fnn_Tensor *x, double value);
+FNN_API void fnn_copy_ (fnn_Tensor *x, fnn_Tensor *y); /* y broadcasts */
+
+/* Reductions: the rows of reduce.def (sum, mean, prod, max, min, any, all,
+** argmax, argmin, var, std, norm, logsumexp ...) over the n dims given, over
+** all when n is 0.  a is a row's parameter: the correction of var and std, the
+** p of norm. */
+FNN_API int fnn_reduce_find (const char *name);
+FNN_API fnn_Tensor *fnn_reduce (int op, fnn_Tensor *x, int n, const int *dims,
+                                bool keepdim, double a);
+FNN_API fnn_Tensor *fnn_sum (fnn_Tensor *x, int n, const int *dims,
+                             bool keepdim);
+FNN_API fnn_Tensor *fnn_mean (fnn_Tensor *x, int n, const int *dims,
+                              bool keepdim);
+FNN_API fnn_Tensor *fnn_argmax (fnn_Tensor *x, int dim, bool keepdim);
+FNN_API fnn_Tensor *fnn_cumsum (fnn_Tensor *x, int dim);
+FNN_API fnn_Tensor *fnn_softmax (fnn_Tensor *x, int dim);
+FNN_API fnn_Tensor *fnn_log_softmax (fnn_Tensor *x, int dim);
+
+/* x (..., m, k) by y (..., k, n); leading dims broadcast; a vector on either
+** side as in PyTorch.  A transposed operand costs no copy. */
+FNN_API fnn_Tensor *fnn_matmul (fnn_Tensor *x, fnn_Tensor *y);
+/* act(x W' + b): x (..., in), w (out, in), b (out) or NULL; act a row of
+** map.def or -1.  One pass; only acts whose derivative reads the output. */
+FNN_API fnn_Tensor *fnn_linear (fnn_Tensor *x, fnn_Tensor *w, fnn_Tensor *b,
+                                int act);
+/* "ij,jk->ik", as in numpy, by products of matrices. */
+FNN_API fnn_Tensor *fnn_einsum (const char *spec, int n,
+                                fnn_Tensor *const *x);
+
+/* Ids are integer tensors that count from 0. */
+FNN_API fnn_Tensor *fnn_index_select (fnn_Tensor *x, int dim, fnn_Tensor *ids);
+FNN_API fnn_Tensor *fnn_gather (fnn_Tensor *x, int dim, fnn_Tensor *ids);
+FNN_API fnn_Tensor *fnn_scatter_add (fnn_Tensor *x, int dim, fnn_Tensor *ids,
+                                     fnn_Tensor *src);
+FNN_API fnn_Tensor *fnn_masked_select (fnn_Tensor *x, fnn_Tensor *mask);
+FNN_API fnn_Tensor *fnn_nonzero (fnn_Tensor *x); /* (count, ndim) i64 */
+FNN_API fnn_Tensor *fnn_one_hot (fnn_Tensor *ids, int64_t classes);
+/* Values, and through *ids their places (i64, from 0). */
+FNN_API fnn_Tensor *fnn_topk (fnn_Tensor *x, int64_t k, int dim, bool largest,
+                              fnn_Tensor **ids);
+FNN_API fnn_Tensor *fnn_sort (fnn_Tensor *x, int dim, bool descending,
+                              fnn_Tensor **ids);
+
+/* Zeroes each element with probability p and scales the rest by 1/(1-p). */
+FNN_API fnn_Tensor *fnn_dropout (fnn_Tensor *x, double p, fnn_Generator *g);
+/* Over the last n dims of x, whose shape weight and bias (or NULL) have. */
+FNN_API fnn_Tensor *fnn_layer_norm (fnn_Tensor *x, int n, fnn_Tensor *weight,
+                                    fnn_Tensor *bias, double eps);
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** Graph and parameters
+** =======================================================
+*/
+
+/* A handle on one weight, its gradient and the optimizer's state for it. */
+typedef struct fnn_Param fnn_Param;
+
+FNN_API fnn_Param *fnn_param (fnn_Tensor *x); /* retains x, detached */
+/* The weight as a tensor for ops: a leaf of the graph unless frozen. */
+FNN_API fnn_Tensor *fnn_value (fnn_Param *p);
+FNN_API fnn_Tensor *fnn_gradient (fnn_Param *p); /* NULL when absent */
+FNN_API void fnn_set_gradient (fnn_Param *p, fnn_Tensor *g); /* or NULL */
+FNN_API void fnn_set_value (fnn_Param *p, fnn_Tensor *x); /* same shape */
+FNN_API void fnn_freeze (fnn_Param *p, bool frozen);
+FNN_API bool fnn_is_frozen (const fnn_Param *p);
+/* Moves weight, gradient and optimizer state. */
+FNN_API void fnn_param_to (fnn_Param *p, const fnn_Device *d, fnn_Dtype t);
+
+/* Whether a gradient would flow back from x. */
+FNN_API bool fnn_has_graph (const fnn_Tensor *x);
+/* x's data without its graph. */
+FNN_API fnn_Tensor *fnn_detach (fnn_Tensor *x);
+/* Gradients of x, weighted by gy (NULL: 1, and x of one element), added to
+** each Param below.  The graph is spent unless kept. */
+FNN_API void fnn_backward (fnn_Tensor *x, fnn_Tensor *gy, bool keep);
+/* The same into g[i] (NULL where x does not depend on p[i]); the Params'
+** own gradients stay as they are. */
+FNN_API void fnn_grad (fnn_Tensor *x, fnn_Tensor *gy, int n,
+                       fnn_Param *const *p, fnn_Tensor **g, bool keep);
+/* Whether ops are recorded; returns what it was. */
+FNN_API bool fnn_grad_mode (bool on);
+FNN_API bool fnn_is_grad_mode (void);
+
+/* An op of the host's own.  forward has been done: y is its result from the
+** n inputs x.  back(ud, gy, gx) fills gx[i] with the gradient of x[i], or
+** leaves NULL for zero; release(ud) is called once, when it cannot be called
+** any more. */
+typedef void (*fnn_Back) (void *ud, fnn_Tensor *gy, fnn_Tensor **gx);
+FNN_API void fnn_record (fnn_Tensor *y, const char *name, int n,
+                         fnn_Tensor *const *x, fnn_Back back,
+                         void (*release)(void *ud), void *ud);
+/* f(ud, g) sees each gradient that reaches x and returns the one to use. */
+typedef fnn_Tensor *(*fnn_Hook) (void *ud, fnn_Tensor *g);
+FNN_API void fnn_hook (fnn_Tensor *x, fnn_Hook f, void (*release)(void *ud),
+                       void *ud);
+
+/* }====================================================== */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
