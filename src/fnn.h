@@ -147,8 +147,8 @@ FNN_API void fnn_memory_limit (uint64_t bytes);
 FNN_API void fnn_memory_peak_reset (void);
 FNN_API void fnn_trim (void); /* gives idle memory back to the system */
 
-FNN_API void fnn_log (fnn_Level level, const char *fmt, ...)
-    FNN_PRINTF(2, 3);
+FNN_API void fnn_report (fnn_Level level, const char *fmt, ...)
+    FNN_PRINTF(2, 3); /* to the host's log */
 /* Reports progress to the host; throws FNN_ECANCEL when it says stop. */
 FNN_API void fnn_progress (const char *what, int64_t step, int64_t total);
 
