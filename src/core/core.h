@@ -75,6 +75,7 @@ void frame_leave (Frame *f);
 ** room for it where a throw would lose the reference. */
 void *frame_adopt (void *o);
 void frame_room (void);
+bool frame_try_adopt (void *o); /* without allocating; false: no room */
 
 typedef struct Account Account;
 typedef struct Node Node;
@@ -98,6 +99,8 @@ struct fnn_Context {
   bool destroying; /* an object's destroy runs: others wait in dead */
   bool finalizing;        /* a collector runs us: no reclaim, no poll */
   bool reclaiming;
+  void (*reclaim_library)(void *ud); /* the bindings' collector, if any */
+  void *library;
   uint64_t since_collect; /* bytes of storage made since the last collection */
   uint64_t nodes;
   uint64_t sequence; /* of the next node */
