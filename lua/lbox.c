@@ -3,6 +3,7 @@
 #include "lbox.h"
 
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char boxes_key = 0; /* registry: weak table, object -> box */
@@ -32,14 +33,15 @@ void guard_leave (lua_State *L, Lib *lib, Guard *g) {
   collect_if_due(L, lib);
 }
 
-int guard_error (lua_State *L, Lib *lib, Guard *g) {
+FNN_NORETURN void guard_error (lua_State *L, Lib *lib, Guard *g) {
   restore(lib, g);
   lib->status = lib->context->status;
   if (lib->raised) { /* a callback's own error, on the top of the stack */
     lib->raised = false;
-    return lua_error(L);
+    lua_error(L);
   }
-  return raise_error(L, "%s", lib->context->message);
+  raise_error(L, "%s", lib->context->message);
+  abort(); /* not reached: lua_error does not return */
 }
 
 /* Whether source is a file of the library's own Lua half. */

@@ -72,7 +72,7 @@ typedef struct Guard {
 
 void guard_enter (lua_State *L, Lib *lib, Guard *g);
 void guard_leave (lua_State *L, Lib *lib, Guard *g);
-int guard_error (lua_State *L, Lib *lib, Guard *g);
+FNN_NORETURN void guard_error (lua_State *L, Lib *lib, Guard *g);
 
 /* Runs one statement of engine calls; an engine error becomes a Lua error on
 ** this L.  What the statement assigns must not be a local read after an
