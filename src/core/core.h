@@ -92,9 +92,8 @@ struct fnn_Context {
   char message[MESSAGE_MAX];
   fnn_Host host;
   Account *account;
-  fnn_Cancel *cancel;
-  bool owns_cancel;
-  bool child; /* made by context_child: account and token are borrowed */
+  fnn_Cancel *cancel; /* one of its references */
+  bool child; /* made by context_child: shares account and token */
   bool grad_mode;
   bool destroying; /* an object's destroy runs: others wait in dead */
   bool finalizing;        /* a collector runs us: no reclaim, no poll */
@@ -447,15 +446,21 @@ void device_register (const fnn_Device *d);
 
 /*
 ** {======================================================
-** Threads and random numbers
+** Cancelling, threads and random numbers
 ** =======================================================
 */
+
+fnn_Cancel *cancel_retain (fnn_Cancel *t); /* fnn_cancel_free gives it back */
+bool cancel_is_set (const fnn_Cancel *t);
+/* Clears the current context's token and throws FNN_ECANCEL. */
+FNN_NORETURN void cancel_throw (void);
 
 /* Runs f(ud, task, worker) for task 0 .. n-1 on the pool; worker < the
 ** count that threads_width tells.  Returns when all are done.  f must not
 ** throw or allocate.  Which worker runs a task is not determined: results
-** must not depend on it.  A set cancel token skips the tasks left, and the
-** caller throws. */
+** must not depend on it.  A set cancel token skips the tasks left, and then
+** the caller throws.  Inside a task, or while another thread's job has the
+** pool, all tasks run on the caller. */
 typedef void (*Task) (void *ud, int64_t task, int worker);
 void threads_run (int64_t n, Task f, void *ud);
 int threads_width (void);
