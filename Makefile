@@ -47,7 +47,7 @@ KERNELS := $(filter-out src/cpu/device.c,$(wildcard src/cpu/*.c))
 ENGINE  := $(filter-out $(KERNELS),$(wildcard src/*/*.c))
 BINDING := $(filter-out lua/fnn.c lua/repl.c,$(wildcard lua/*.c))
 PROGRAM := $(wildcard lua/fnn.c lua/repl.c)
-SCRIPTS := $(wildcard lua/fnn/*.lua)
+SCRIPTS := $(wildcard lua/fnn/*.lua lua/fnn/*/*.lua)
 
 obj      = $(patsubst %.c,$(BUILD)/%.o,$(1))
 KOBJ    := $(foreach i,$(ISAS),$(foreach r,f32 f64,\
