@@ -164,7 +164,8 @@ end
 local function near (name)
   local word, names = name:match("[%w_]+$") or name, {}
   each(function (e)
-    if #names < 8 and (distance(word, e.word) <= (#word > 4 and 2 or 1) or
+    local letters = distance(word:lower(), e.word:lower())
+    if #names < 8 and (letters <= (#word > 4 and 2 or 1) or
                        #word > 2 and e.word:find(word, 1, true)) then
       names[#names + 1] = e.name
     end
