@@ -14,9 +14,8 @@ static Tensor *zeros_like_input (Node *n, const Tensor *gy) {
   return fnn_zeros(ndim, shape, (fnn_Dtype)gy->dtype, gy->storage->device);
 }
 
-/* The plain view of length places from start on, step apart. */
-static Tensor *part (const Tensor *x, int dim, int64_t start, int64_t length,
-                     int64_t step) {
+Tensor *view_part (const Tensor *x, int dim, int64_t start, int64_t length,
+                   int64_t step) {
   int64_t shape[FNN_MAXDIM], stride[FNN_MAXDIM], offset = x->offset;
   memcpy(shape, x->shape, sizeof shape);
   memcpy(stride, x->stride, sizeof stride);
@@ -29,13 +28,13 @@ static Tensor *part (const Tensor *x, int dim, int64_t start, int64_t length,
 static void slice_back (Node *n, Tensor *gy) {
   Tensor *gx = zeros_like_input(n, gy);
   int dim = (int)n->i[0];
-  kernel(gx, copy)(part(gx, dim, n->i[1], gy->shape[dim], n->i[2]), gy);
+  kernel(gx, copy)(view_part(gx, dim, n->i[1], gy->shape[dim], n->i[2]), gy);
   graph_give(n, 0, gx);
 }
 
 static Tensor *sliced (const Rule *rule, Tensor *x, int dim, int64_t start,
                        int64_t length, int64_t step) {
-  Tensor *y = part(x, dim, start, length, step);
+  Tensor *y = view_part(x, dim, start, length, step);
   Node *n = graph_record1(y, rule, x, 0);
   if (n != NULL) {
     n->i[0] = dim;
@@ -83,7 +82,8 @@ Tensor *fnn_slice (Tensor *x, int dim, int64_t start, int64_t length,
 static void select_back (Node *n, Tensor *gy) {
   Tensor *gx = zeros_like_input(n, gy);
   int dim = (int)n->i[0];
-  kernel(gx, copy)(view_drop(part(gx, dim, n->i[1], 1, 1), dim), gy);
+  Tensor *place = view_part(gx, dim, n->i[1], 1, 1);
+  kernel(gx, copy)(view_drop(place, dim), gy);
   graph_give(n, 0, gx);
 }
 
@@ -95,7 +95,7 @@ Tensor *fnn_select (Tensor *x, int dim, int64_t i) {
     fnn_throw(FNN_EARG, "select: place %lld is outside the %lld of the dim "
                         "(shape %s)", (long long)i, (long long)size,
               shape_text(x));
-  Tensor *y = view_drop(part(x, dim, at, 1, 1), dim);
+  Tensor *y = view_drop(view_part(x, dim, at, 1, 1), dim);
   Node *n = graph_record1(y, &rule, x, 0);
   if (n != NULL) {
     n->i[0] = dim;
