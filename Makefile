@@ -26,6 +26,11 @@ SOVERSION := $(firstword $(subst ., ,$(VERSION)))
 
 WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
            -Wvla -Wpointer-arith -Wwrite-strings
+# What a guard assigns is not read after its jump, which gcc cannot see.
+ifeq ($(shell $(CC) -Wclobbered -Werror -xc -c /dev/null -o /dev/null \
+  2>/dev/null && echo yes),yes)
+WARN    += -Wno-clobbered
+endif
 CFLAGS  ?=
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS))
 ALL_CFLAGS = -std=gnu11 $(OPT) $(WARN) $(WERROR) -fPIC -fvisibility=hidden \
