@@ -34,7 +34,8 @@ endif
 CFLAGS  ?=
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS))
 ALL_CFLAGS = -std=gnu11 $(OPT) $(WARN) $(WERROR) -fPIC -fvisibility=hidden \
-           -fno-math-errno -fno-trapping-math -pthread -MMD -MP \
+           -fno-math-errno -fno-trapping-math -fopenmp-simd -Wno-pass-failed \
+           -pthread -MMD -MP \
            $(PKG_CFLAGS) $(SAN) $(CFLAGS)
 LDFLAGS ?=
 
