@@ -114,6 +114,14 @@ static unsigned char key_interrupt (EditLine *el, int key) {
   return CC_NEWLINE;
 }
 
+static unsigned char key_suspend (EditLine *el, int key) {
+  (void)key;
+  el_set(el, EL_PREP_TERM, 0);
+  raise(SIGTSTP);
+  el_set(el, EL_PREP_TERM, 1);
+  return CC_REDISPLAY;
+}
+
 static int columns (void) {
   struct winsize w;
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col
@@ -195,8 +203,10 @@ static void bind_keys (EditLine *el) {
   el_set(el, EL_EDITOR, "emacs");
   el_set(el, EL_ADDFN, "fnn-interrupt", "Drop the line", key_interrupt);
   el_set(el, EL_ADDFN, "fnn-complete", "Complete a name", key_complete);
-  el_set(el, EL_SETTY, "-d", "intr=", NULL);
+  el_set(el, EL_ADDFN, "fnn-suspend", "Suspend the session", key_suspend);
+  el_set(el, EL_SETTY, "-d", "-isig", NULL); /* signals become keys */
   el_set(el, EL_BIND, "^C", "fnn-interrupt", NULL);
+  el_set(el, EL_BIND, "^Z", "fnn-suspend", NULL);
   el_set(el, EL_BIND, "^I", "fnn-complete", NULL);
   el_set(el, EL_BIND, "^R", "em-inc-search-prev", NULL);
   el_source(el, NULL);
