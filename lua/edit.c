@@ -30,8 +30,8 @@ int edit_files (lua_State *L) {
   for (struct dirent *f; (f = readdir(d)) != NULL;) {
     struct stat s;
     if (strcmp(f->d_name, ".") == 0 || strcmp(f->d_name, "..") == 0) continue;
-    bool is_folder = fstatat(dirfd(d), f->d_name, &s, 0) == 0 &&
-                     S_ISDIR(s.st_mode);
+    bool is_folder =
+        fstatat(dirfd(d), f->d_name, &s, 0) == 0 && S_ISDIR(s.st_mode);
     lua_pushfstring(L, "%s%s", f->d_name, is_folder ? "/" : "");
     lua_rawseti(L, -2, luaL_len(L, -2) + 1);
   }
@@ -195,7 +195,8 @@ void edit_remember (Edit *e, const char *chunk) {
   char beside[sizeof e->file + 24];
   snprintf(beside, sizeof beside, "%s.%ld", e->file, (long)getpid());
   mode_t mask = umask(077);
-  if (history(e->history, &event, H_SAVE, beside) >= 0) rename(beside, e->file);
+  if (history(e->history, &event, H_SAVE, beside) >= 0)
+    rename(beside, e->file);
   umask(mask);
 }
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 typedef struct Embedded {
-  const char *name;          /* "fnn.nn", of lua/fnn/nn.lua */
+  const char *name;          /* "fnn/nn.lua", of lua/fnn/nn.lua */
   const unsigned char *text; /* a zero follows it */
   size_t size;
 } Embedded;

@@ -3,7 +3,7 @@
 **
 ** What section 7 of Lua's manual says of lua holds here, options, the table
 ** arg, LUA_INIT and exit codes included; long options are fnn's own.  A first
-** argument that is the name of a tool (an embedded module fnn.tools.NAME) runs
+** argument that is the name of a tool (an embedded fnn/tools/NAME.lua) runs
 ** the tool, unless there is a file of that name. */
 
 #include <stdio.h>
@@ -87,7 +87,7 @@ static int push_arguments (lua_State *L) {
 
 static bool is_tool (lua_State *L, const char *word) {
   if (strpbrk(word, "/.") != NULL || access(word, F_OK) == 0) return false;
-  bool found = library_has(lua_pushfstring(L, "fnn.tools.%s", word));
+  bool found = library_has(lua_pushfstring(L, "fnn/tools/%s.lua", word));
   lua_pop(L, 1);
   return found;
 }
@@ -97,7 +97,7 @@ static int run_script (lua_State *L, char **argv, int script) {
   bool after = strcmp(argv[script - 1], "--") == 0;
   int status = LUA_OK;
   if (!after && is_tool(L, name))
-    library_embedded(L, lua_pushfstring(L, "fnn.tools.%s", name));
+    library_embedded(L, lua_pushfstring(L, "fnn/tools/%s.lua", name));
   else
     status = luaL_loadfile(L, !after && strcmp(name, "-") == 0 ? NULL : name);
   if (status == LUA_OK) status = call_run(L, push_arguments(L), 0);
@@ -146,7 +146,7 @@ static int run_all (lua_State *L, int argc, char **argv, const Options *o) {
 }
 
 /* Runs protected; its result is whether all went well. */
-static int protected (lua_State *L) {
+static int protected_main (lua_State *L) {
   int argc = (int)lua_tointeger(L, 1);
   char **argv = lua_touserdata(L, 2);
   const Options *o = lua_touserdata(L, 3);
@@ -184,7 +184,7 @@ int main (int argc, char **argv) {
     call_message("cannot create state: not enough memory");
     return EXIT_FAILURE;
   }
-  lua_pushcfunction(L, protected);
+  lua_pushcfunction(L, protected_main);
   lua_pushinteger(L, argc);
   lua_pushlightuserdata(L, argv);
   lua_pushlightuserdata(L, &o);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "embed.h"
-#include "lbox.h"
+#include "fnnlib.h"
 #include "program.h"
 
 static void apply (lua_State *L, const char *function) {
@@ -38,16 +38,6 @@ static int open_library (lua_State *L) {
   return 1;
 }
 
-void library_preload (lua_State *L, const Settings *s) {
-  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
-  lua_pushlightuserdata(L, (void *)s);
-  lua_pushcclosure(L, open_library, 1);
-  lua_setfield(L, -2, "fnn");
-  lua_pushcfunction(L, env_open);
-  lua_setfield(L, -2, "fnn.env");
-  lua_pop(L, 1);
-}
-
 static const Embedded *find (const char *name) {
   for (const Embedded *e = embedded; e->name != NULL; e++)
     if (strcmp(e->name, name) == 0) return e;
@@ -59,12 +49,50 @@ bool library_has (const char *name) { return find(name) != NULL; }
 bool library_embedded (lua_State *L, const char *name) {
   const Embedded *e = find(name);
   if (e == NULL) return false;
-  lua_pushfstring(L, "=fnn:%s", name + strlen("fnn."));
+  lua_pushfstring(L, "=fnn:%s", name + strlen("fnn/"));
   if (luaL_loadbufferx(L, (const char *)e->text, e->size, lua_tostring(L, -1),
                        "t") != LUA_OK)
     lua_error(L);
   lua_remove(L, -2);
   return true;
+}
+
+/* The loader of package.preload["fnn.help"] and the like. */
+static int open_embedded (lua_State *L) {
+  library_embedded(L, lua_tostring(L, lua_upvalueindex(1)));
+  lua_insert(L, 1);
+  lua_call(L, lua_gettop(L) - 1, 1);
+  return 1;
+}
+
+/* The reference's texts are modules on their own: they need no library. */
+static bool is_module (const char *name) {
+  return strncmp(name, "fnn/help", strlen("fnn/help")) == 0 ||
+         strcmp(name, "fnn/manual.lua") == 0;
+}
+
+/* Adds to the table on top a loader for each. */
+static void preload_modules (lua_State *L) {
+  for (const Embedded *e = embedded; e->name != NULL; e++) {
+    if (!is_module(e->name)) continue;
+    lua_pushlstring(L, e->name, strlen(e->name) - strlen(".lua"));
+    luaL_gsub(L, lua_tostring(L, -1), "/", ".");
+    lua_pushstring(L, e->name);
+    lua_pushcclosure(L, open_embedded, 1);
+    lua_settable(L, -4);
+    lua_pop(L, 1);
+  }
+}
+
+void library_preload (lua_State *L, const Settings *s) {
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+  lua_pushlightuserdata(L, (void *)s);
+  lua_pushcclosure(L, open_library, 1);
+  lua_setfield(L, -2, "fnn");
+  lua_pushcfunction(L, env_open);
+  lua_setfield(L, -2, "fnn.env");
+  preload_modules(L);
+  lua_pop(L, 1);
 }
 
 static void poll (void *ud) {
@@ -73,9 +101,9 @@ static void poll (void *ud) {
 }
 
 bool library_uncancel (lua_State *L) {
-  const Lib *lib = findlib(L);
-  if (lib == NULL || lib->context == NULL) return true;
-  fnn_Context *before = fnn_use(lib->context);
+  fnn_Context *context = fnn_tocontext(L);
+  if (context == NULL) return true;
+  fnn_Context *before = fnn_use(context);
   bool set = fnn_pcall(poll, NULL) == FNN_ECANCEL;
   fnn_use(before);
   return set;

@@ -37,11 +37,13 @@ static const char usage[] =
 
 /* The usage, and the tools that the binary holds. */
 static void print_usage (FILE *f, const char *program) {
-  const char *tools = "fnn.tools.";
-  size_t n = strlen(tools);
+  const char *folder = "fnn/tools/";
+  size_t n = strlen(folder);
   fprintf(f, usage, program, program);
   for (const Embedded *e = embedded; e->name != NULL; e++)
-    if (strncmp(e->name, tools, n) == 0) fprintf(f, " %s", e->name + n);
+    if (strncmp(e->name, folder, n) == 0)
+      fprintf(f, " %.*s", (int)(strlen(e->name + n) - strlen(".lua")),
+              e->name + n);
   fprintf(f, "\n");
 }
 
@@ -50,9 +52,9 @@ static const struct Long {
   int kind;
   bool valued;
 } longs[] = {
-  { "threads", THREADS, true },     { "device", DEVICE, true },
-  { "seed", SEED, true },           { "memory-limit", MEMORY, true },
-  { "help", HELP, false },          { "version", VERSION, false },
+  { "threads", THREADS, true }, { "device", DEVICE, true },
+  { "seed", SEED, true },       { "memory-limit", MEMORY, true },
+  { "help", HELP, false },      { "version", VERSION, false },
 };
 
 static int long_option (char **argv, int *i, const char **value) {
@@ -76,7 +78,8 @@ int options_next (char **argv, int *i, const char **value) {
       if (word[2] != '\0') return long_option(argv, i, value);
       ++*i;
       return END;
-    case 'e': case 'l':
+    case 'e':
+    case 'l':
       *value = word + 2;
       if (word[2] == '\0') {
         *value = argv[*i + 1];
@@ -84,8 +87,10 @@ int options_next (char **argv, int *i, const char **value) {
         ++*i;
       }
       return word[1];
-    case 'i': case 'v': case 'E': case 'W':
-      return word[2] == '\0' ? word[1] : BAD;
+    case 'i':
+    case 'v':
+    case 'E':
+    case 'W': return word[2] == '\0' ? word[1] : BAD;
     default: return BAD;
   }
 }
@@ -135,12 +140,17 @@ static bool set_option (Options *o, int kind, const char *value) {
     case 'i': o->interactive = o->version = true; return true;
     case 'v': o->version = true; return true;
     case 'E': o->noenv = true; return true;
-    case 'l': case 'W': return true;
-    case HELP: case VERSION: o->exits = true; return true;
+    case 'l':
+    case 'W': return true;
+    case HELP:
+    case VERSION: o->exits = true; return true;
     case THREADS: s->any = true; return read_threads(value, &s->threads);
     case MEMORY: s->any = true; return read_size(value, &s->memory);
     case SEED: s->any = s->seeded = true; return read_seed(value, &s->seed);
-    case DEVICE: s->any = true; s->device = value; return true;
+    case DEVICE:
+      s->any = true;
+      s->device = value;
+      return true;
     default: return false;
   }
 }
@@ -153,8 +163,8 @@ void options_collect (char **argv, Options *o) {
     int kind = options_next(argv, &i, &value);
     if (kind == END) break;
     if (kind == BAD || kind == NOVALUE) {
-      o->wrong = kind == BAD ? "unrecognized option '%s'"
-                             : "'%s' needs argument";
+      o->wrong =
+          kind == BAD ? "unrecognized option '%s'" : "'%s' needs argument";
       return;
     }
     if (!set_option(o, kind, value)) {

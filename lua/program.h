@@ -17,7 +17,7 @@
 
 #include <lauxlib.h>
 
-#include "../src/fnn.h"
+#include "fnn.h"
 
 /*
 ** {======================================================
@@ -58,12 +58,12 @@ typedef struct Settings {
   const char *device; /* NULL: the library's default */
 } Settings;
 
-/* Makes require "fnn" find the library, which opens then.  s must live as
-** long as L. */
+/* Makes require "fnn" find the library, which opens then, and require
+** "fnn.help" the texts of the reference.  s must live as long as L. */
 void library_preload (lua_State *L, const Settings *s);
 
-/* Pushes the chunk of an embedded module, or returns false when there is none
-** of that name ("fnn.repl"); raises when it does not compile. */
+/* Pushes the chunk of an embedded file, or returns false when there is none of
+** that name ("fnn/repl.lua"); raises when it does not compile. */
 bool library_embedded (lua_State *L, const char *name);
 bool library_has (const char *name);
 

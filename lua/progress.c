@@ -19,8 +19,8 @@
 
 static struct Bar {
   char what[64];
-  double start; /* when the work began */
-  double drawn; /* when it was last shown */
+  double start;        /* when the work began */
+  double drawn;        /* when it was last shown */
   int64_t first, last; /* steps: the one seen first, the one seen last */
   bool shown;
 } bar;
@@ -48,8 +48,7 @@ static void write_time (char *to, size_t size, double seconds) {
   long s = (long)(seconds + 0.5);
   if (s >= 3600)
     snprintf(to, size, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
-  else
-    snprintf(to, size, "%ld:%02ld", s / 60, s % 60);
+  else snprintf(to, size, "%ld:%02ld", s / 60, s % 60);
 }
 
 /* "123/456  12.3/s  1:20 left" */

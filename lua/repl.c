@@ -35,8 +35,7 @@ static bool read_line (lua_State *L, Edit *e, const char *variable,
   progress_end();
   if (lua_getfield(L, ENV, variable) != LUA_TNIL)
     prompt = luaL_tolstring(L, -1, NULL);
-  else
-    lua_pushnil(L);
+  else lua_pushnil(L);
   char *line = edit_line(e, prompt, &interrupted);
   lua_pop(L, 2);
   if (interrupted) fputs("\n", stdout);
@@ -180,17 +179,12 @@ static void evaluate (lua_State *L, int status, bool silent) {
   else report(L, status);
 }
 
-static int embedded_chunk (lua_State *L) {
-  return library_embedded(L, luaL_checkstring(L, 1)) ? 1 : 0;
-}
-
 /* Pushes the table of fnn/repl.lua; returns the reference of its complete. */
 static int open_helper (lua_State *L) {
-  library_embedded(L, "fnn.repl");
+  library_embedded(L, "fnn/repl.lua");
   lua_pushvalue(L, ENV);
   lua_pushcfunction(L, edit_files);
-  lua_pushcfunction(L, embedded_chunk);
-  lua_call(L, 3, 1);
+  lua_call(L, 2, 1);
   lua_getfield(L, -1, "complete");
   return luaL_ref(L, LUA_REGISTRYINDEX);
 }

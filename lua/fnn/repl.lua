@@ -1,18 +1,17 @@
 -- repl.lua - what the REPL says in Lua: showing, completing, helping.
 --
--- Called with the table of globals, a function that lists a folder, and one
--- that loads an embedded module.
+-- Called with the table of globals and a function that lists a folder.
 
-local env, files, embedded = ...
+local env, files = ...
 
 local concat, sort, unpack, pack = table.concat, table.sort, table.unpack,
                                    table.pack
-local byte, find, format, gsub, lower, match, rep, sub =
-  string.byte, string.find, string.format, string.gsub, string.lower,
-  string.match, string.rep, string.sub
+local byte, find, format, gsub, match, rep, sub =
+  string.byte, string.find, string.format, string.gsub, string.match,
+  string.rep, string.sub
 local getmetatable, getupvalue = debug.getmetatable, debug.getupvalue
-local ipairs, next, pcall, rawget, tostring, type = ipairs, next, pcall,
-                                                    rawget, tostring, type
+local ipairs, next, pcall, rawget, require, tostring, type =
+  ipairs, next, pcall, rawget, require, tostring, type
 local math = { max = math.max, tointeger = math.tointeger, type = math.type }
 
 local repl = {}
@@ -278,42 +277,17 @@ end
 local brief = [[
 An expression is printed, unless the line ends in ';'; _ is the last result.
 A statement may go on over several lines.  Ctrl-C stops what runs, Ctrl-D ends.
-  ?name        help on a function, a class or a method: ?softmax, ?nn.Linear
+  ?name        help on a name: ?softmax, ?nn.Linear; ?fnn lists them all
   TAB          completes names, methods after ':', file names inside strings
   Ctrl-R       searches the history]]
 
--- The table of texts by name, from the embedded module fnn.help.
-local function topics()
-  local chunk = embedded("fnn.help")
-  return chunk and chunk() or {}
-end
-
--- The names whose last part is word, or contains it; case does not matter.
-local function similar(texts, word)
-  local exact, near = {}, {}
-  word = lower(word)
-  for name in next, texts do
-    local last = lower(match(name, "[^.:]*$"))
-    if last == word then exact[#exact + 1] = name
-    elseif find(lower(name), word, 1, true) then near[#near + 1] = name end
-  end
-  sort(exact)
-  sort(near)
-  return exact, near
-end
-
 function repl.help(text)
-  local word = gsub(match(text, "^[%s?]*(.-)[%s(){}?]*$"), ":", ".")
+  local word = match(text, "^[%s?]*(.-)[%s(){}?]*$")
   if word == "" then return brief end
-  local texts = topics()
-  local found = texts[word] or texts[gsub(word, "^fnn%.", "")]
-  if found then return found end
-  local exact, near = similar(texts, match(word, "[^.]*$"))
-  local out = {}
-  for i, name in ipairs(exact) do out[i] = texts[name] end
-  if #out > 0 then return concat(out, "\n\n") end
-  if #near > 0 then return "See also: ?" .. concat(near, ", ?") end
-  return "No help on '" .. word .. "'."
+  local ok, help = pcall(require, "fnn.help")
+  if not ok then return "This program was built without its manual." end
+  local found, near = help(word)
+  return found or near or "No help on '" .. word .. "'."
 end
 
 return repl
