@@ -86,7 +86,7 @@ $(BUILD)/src/%.o: src/%.c
 
 $(BUILD)/lua/%.o: lua/%.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(LUA_CFLAGS) -c $< -o $@
+	$(CC) $(ALL_CFLAGS) -Isrc $(LUA_CFLAGS) -c $< -o $@
 
 define KERNEL_RULE
 $(BUILD)/cpu/$(1)-$(2)/%.o: src/cpu/%.c
@@ -102,7 +102,7 @@ $(BUILD)/lua/embed.c: $(SCRIPTS) scripts/embed
 	scripts/embed $(SCRIPTS) > $@
 
 $(BUILD)/lua/embed.o: $(BUILD)/lua/embed.c
-	$(CC) $(ALL_CFLAGS) -Ilua $(LUA_CFLAGS) -c $< -o $@
+	$(CC) $(ALL_CFLAGS) -Ilua -Isrc $(LUA_CFLAGS) -c $< -o $@
 
 # ---------------------------------------------------------------------------
 # Tests, checked builds, benchmarks

@@ -147,18 +147,20 @@ FNN_API void fnn_memory_limit (uint64_t bytes);
 FNN_API void fnn_memory_peak_reset (void);
 FNN_API void fnn_trim (void); /* gives idle memory back to the system */
 
-FNN_API void fnn_log (fnn_Level level, const char *fmt, ...)
-    FNN_PRINTF(2, 3);
+FNN_API void fnn_report (fnn_Level level, const char *fmt, ...)
+    FNN_PRINTF(2, 3); /* to the host's log */
 /* Reports progress to the host; throws FNN_ECANCEL when it says stop. */
 FNN_API void fnn_progress (const char *what, int64_t step, int64_t total);
 
-/* Threads of the process's pool.  n 0: as many as the process may use. */
+/* How many threads of the process's one pool work for the current context,
+** the caller included.  n 0: as many as the process has CPUs to run on. */
 FNN_API void fnn_threads (int n);
 FNN_API int fnn_thread_count (void);
 
-/* A cancel token.  fnn_cancel may be called from any thread or a signal
-** handler; the running op stops within about 50 ms and throws FNN_ECANCEL,
-** which clears the token. */
+/* A cancel token, or NULL when there is no memory for one.  fnn_cancel may be
+** called from any thread or a signal handler; the running op stops within
+** about 50 ms and throws FNN_ECANCEL, which clears the token.  Tokens are
+** counted: a context keeps the one it was opened with alive. */
 FNN_API fnn_Cancel *fnn_cancel_new (void);
 FNN_API void fnn_cancel_free (fnn_Cancel *t);
 FNN_API void fnn_cancel (fnn_Cancel *t);

@@ -38,12 +38,17 @@ typedef struct Type {
 /* The header of every engine object. */
 typedef struct Object {
   const Type *type;
+  struct Object *next; /* among the objects that wait for destruction */
   int refs;
   unsigned size; /* bytes of the whole object */
 } Object;
 
 /* A zeroed object of the current frame. */
 void *object_new (const Type *type, size_t size);
+
+/* Its memory alone, for state.c; and all that is kept for such. */
+void *object_alloc (fnn_Context *c, size_t size);
+void object_free_lists (fnn_Context *c);
 
 /* }====================================================== */
 
@@ -58,12 +63,19 @@ typedef struct Frame {
   jmp_buf jump;
   struct Frame *prev;
   size_t mark;
+  bool grad_mode; /* as it was, and will be again after a throw */
 } Frame;
 
 /* Opens f; then `if (setjmp(f->jump) == 0)`.  frame_leave after success only:
 ** a throw has left the frame before it jumps. */
 void frame_enter (Frame *f);
 void frame_leave (Frame *f);
+
+/* Gives the frame a reference that the caller holds.  frame_room first makes
+** room for it where a throw would lose the reference. */
+void *frame_adopt (void *o);
+void frame_room (void);
+bool frame_try_adopt (void *o); /* without allocating; false: no room */
 
 typedef struct Account Account;
 typedef struct Node Node;
@@ -80,20 +92,28 @@ struct fnn_Context {
   char message[MESSAGE_MAX];
   fnn_Host host;
   Account *account;
-  fnn_Cancel *cancel;
-  bool owns_cancel;
-  bool child; /* made by context_child: account and token are borrowed */
+  fnn_Cancel *cancel; /* one of its references */
+  bool child; /* made by context_child: shares account and token */
   bool grad_mode;
+  bool destroying; /* an object's destroy runs: others wait in dead */
   bool finalizing;        /* a collector runs us: no reclaim, no poll */
   bool reclaiming;
+  void (*reclaim_library)(void *ud); /* the bindings' collector, if any */
+  void *library;
   uint64_t since_collect; /* bytes of storage made since the last collection */
   uint64_t nodes;
   uint64_t sequence; /* of the next node */
+  struct Walk *walk; /* the running walk back through a graph */
   fnn_Generator *generator;
-  void *dead; /* objects whose destruction waits for the running one */
-  void *small[SMALL_CLASSES]; /* freed headers, by 32 bytes */
-  uint64_t objects;
+  Object *dead;
+  Object *small[SMALL_CLASSES]; /* freed objects, by 32 bytes */
+  uint64_t objects, object_bytes;
 };
+
+/* The calling thread's context. */
+extern _Thread_local fnn_Context *context_now;
+fnn_Context *context (void); /* the same; panics when there is none */
+FNN_NORETURN void context_panic (fnn_Context *c, const char *text);
 
 /* A context for a thread of c's own (a loader): its own frames and random
 ** numbers, the same account, host and token. */
@@ -114,6 +134,19 @@ void *mem_try (size_t bytes);
 void mem_free (void *p, size_t bytes);
 void *mem_grow (void *p, size_t old, size_t bytes);
 
+/* Accounts: what memory.c counts by. */
+Account *account_new (const fnn_Host *host);
+Account *account_retain (Account *a);
+void account_release (Account *a);
+void account_memory (Account *a, fnn_Memory *m);
+void account_limit (Account *a, uint64_t bytes);
+void account_peak_reset (Account *a);
+void account_trim (Account *a);
+void *account_alloc (Account *a, size_t bytes); /* uncounted; NULL: none */
+void account_free (Account *a, void *p, size_t bytes);
+
+bool mem_checking (void); /* the build, or FNN_CACHE=0, recycles nothing */
+
 /* 64-byte aligned scratch that lives until the frame's mark is passed. */
 void *mem_scratch (size_t bytes);
 
@@ -128,11 +161,15 @@ int64_t mem_mul (int64_t a, int64_t b, const char *what);
 ** =======================================================
 */
 
-/* Bytes on a device.  Counted from every context that holds it. */
+/* Bytes on a device.  Counted from every context that holds it.  A freed one
+** keeps its bytes in the account's cache: the links are of its two lists. */
 struct fnn_Storage {
+  fnn_Storage *next, *prev;   /* of its size class */
+  fnn_Storage *newer, *older; /* of all that are idle */
   atomic_int refs;
   atomic_uint version; /* in-place writes so far */
   bool readonly;
+  bool wrapped; /* the bytes are the host's */
   const fnn_Device *device;
   Account *account;
   void *data;
@@ -171,6 +208,18 @@ Tensor *tensor_scalar (double v, fnn_Dtype t, const fnn_Device *d);
 Tensor *tensor_view (const Tensor *x, int ndim, const int64_t *shape,
                      const int64_t *stride, int64_t offset);
 Tensor *tensor_alias (const Tensor *x); /* the same view, plain */
+
+/* Copies in another dtype, or on another device; x itself if it fits. */
+Tensor *tensor_convert (const Tensor *x, fnn_Dtype t);
+Tensor *tensor_move (const Tensor *x, const fnn_Device *d);
+
+/* Storage of at least bytes, with one reference that is the caller's. */
+fnn_Storage *storage_new (const fnn_Device *d, size_t bytes);
+fnn_Storage *storage_retain (fnn_Storage *s);
+fnn_Storage *storage_wrap (void *data, size_t bytes,
+                           void (*release)(void *ud, void *data), void *ud,
+                           bool readonly);
+void storage_release (fnn_Storage *s);
 
 /* x itself if dense row-major, else a dense copy; plain data either way. */
 Tensor *tensor_dense (const Tensor *x);
@@ -231,10 +280,10 @@ uint16_t bf16_from_f32 (float f);
 ** =======================================================
 */
 
-/* The derivative of one op: gives each input that wants one its gradient.
-** nograd: the op has none, and asking for it throws. */
+/* The derivative of one op: gives each input that wants one its gradient.  A
+** float op that has none records a rule whose back is NULL: asking throws. */
 typedef struct Rule {
-  const char *name; /* the op's */
+  const char *name; /* the op's; lasts as long as the engine */
   void (*back)(Node *n, Tensor *gy);
 } Rule;
 
@@ -289,9 +338,6 @@ int graph_shape (const Node *n, int i, const int64_t **shape);
 fnn_Dtype graph_dtype (const Node *n, int i);
 /* Whether recording an op on x would make a node. */
 bool graph_is_on (const Tensor *x);
-
-/* For a float op without derivative: records that asking for one throws. */
-void graph_nograd (Tensor *y, const char *name, int n, Tensor *const *x);
 
 /* }====================================================== */
 
@@ -400,15 +446,21 @@ void device_register (const fnn_Device *d);
 
 /*
 ** {======================================================
-** Threads and random numbers
+** Cancelling, threads and random numbers
 ** =======================================================
 */
+
+fnn_Cancel *cancel_retain (fnn_Cancel *t); /* fnn_cancel_free gives it back */
+bool cancel_is_set (const fnn_Cancel *t);
+/* Clears the current context's token and throws FNN_ECANCEL. */
+FNN_NORETURN void cancel_throw (void);
 
 /* Runs f(ud, task, worker) for task 0 .. n-1 on the pool; worker < the
 ** count that threads_width tells.  Returns when all are done.  f must not
 ** throw or allocate.  Which worker runs a task is not determined: results
-** must not depend on it.  A set cancel token skips the tasks left, and the
-** caller throws. */
+** must not depend on it.  A set cancel token skips the tasks left, and then
+** the caller throws.  Inside a task, or while another thread's job has the
+** pool, all tasks run on the caller. */
 typedef void (*Task) (void *ud, int64_t task, int worker);
 void threads_run (int64_t n, Task f, void *ud);
 int threads_width (void);
@@ -427,12 +479,21 @@ void generator_torch_uniform (fnn_Generator *g, Tensor *y, double lo,
 void generator_torch_normal (fnn_Generator *g, Tensor *y, double mean,
                              double std);
 uint64_t generator_next (fnn_Generator *g); /* 64 bits, on the host */
+uint64_t generator_entropy (void); /* a seed that no other run has */
 fnn_Generator *generator_or_default (fnn_Generator *g);
 
 /* Philox4x32-10 (Salmon et al. 2011): four words of block counter. */
 void philox (uint64_t seed, uint64_t counter, uint32_t out[4]);
 
 /* }====================================================== */
+
+/* A handle that crosses contexts: a storage and the geometry of a tensor. */
+struct fnn_Share {
+  fnn_Storage *storage;
+  int64_t offset;
+  int64_t shape[FNN_MAXDIM];
+  uint8_t ndim, dtype;
+};
 
 /* The name nearest to s among n names, or NULL when none is near: for "did
 ** you mean".  names + i * step is the address of the i-th name. */

@@ -1,0 +1,442 @@
+/* memory.c - counted memory, its limit, and the cache of freed storage.
+**
+** An account counts what its contexts hold.  A fresh page of the system costs
+** about as much as computing on it, so freed storage is kept, bytes and all,
+** in lists by size class (eight to a doubling) and handed out again.  Idle
+** bytes are at most half the live ones or IDLE_MIN; the oldest go first.
+** When an allocation fails: the host reclaims, the cache is trimmed, one more
+** try, then a throw that says what was asked, held and allowed.
+**
+** Under ASan the cache is off, and with FNN_CACHE=0 (for valgrind), so that a
+** use after free is seen. */
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "core.h"
+
+enum {
+  ALIGN = 64,
+  HUGE_PAGE = 2 << 20,
+  CLASS_MIN = 64,    /* bytes of the smallest class */
+  CLASSES = 8 * 48,
+  DEVICES = 16
+};
+
+static const uint64_t IDLE_MIN = 64 << 20;
+
+struct Account {
+  atomic_int refs; /* contexts and storages */
+  fnn_Host host;
+  _Atomic uint64_t live, peak, limit;
+  pthread_mutex_t lock; /* of what follows */
+  uint64_t idle;
+  fnn_Storage *newest, *oldest;
+  fnn_Storage *free[DEVICES][CLASSES];
+};
+
+/*
+** {======================================================
+** Accounts
+** =======================================================
+*/
+
+#if defined(__SANITIZE_ADDRESS__)
+bool mem_checking (void) { return true; }
+#else
+static bool cache_off;
+
+__attribute__((constructor)) static void read_environment (void) {
+  const char *s = getenv("FNN_CACHE");
+  cache_off = s != NULL && strcmp(s, "0") == 0;
+}
+
+bool mem_checking (void) { return cache_off; }
+#endif
+
+static void *default_alloc (void *ud, void *p, size_t osize, size_t nsize) {
+  (void)ud, (void)osize;
+  if (nsize == 0) {
+    free(p);
+    return NULL;
+  }
+  return realloc(p, nsize);
+}
+
+Account *account_new (const fnn_Host *host) {
+  fnn_Host h = *host;
+  if (h.alloc == NULL) h.alloc = default_alloc;
+  Account *a = h.alloc(h.ud, NULL, 0, sizeof *a);
+  if (a == NULL) return NULL;
+  memset(a, 0, sizeof *a);
+  a->refs = 1;
+  a->host = h;
+  a->limit = h.memory_limit;
+  pthread_mutex_init(&a->lock, NULL);
+  return a;
+}
+
+Account *account_retain (Account *a) {
+  a->refs++;
+  return a;
+}
+
+void account_release (Account *a) {
+  if (--a->refs > 0) return;
+  account_trim(a);
+  pthread_mutex_destroy(&a->lock);
+  a->host.alloc(a->host.ud, a, sizeof *a, 0);
+}
+
+void *account_alloc (Account *a, size_t bytes) {
+  return a->host.alloc(a->host.ud, NULL, 0, bytes);
+}
+
+void account_free (Account *a, void *p, size_t bytes) {
+  if (p != NULL) a->host.alloc(a->host.ud, p, bytes, 0);
+}
+
+static void count (Account *a, uint64_t bytes) {
+  uint64_t live = (a->live += bytes);
+  uint64_t peak = a->peak;
+  while (live > peak && !atomic_compare_exchange_weak(&a->peak, &peak, live))
+    ;
+}
+
+static void uncount (Account *a, uint64_t bytes) { a->live -= bytes; }
+
+void account_memory (Account *a, fnn_Memory *m) {
+  pthread_mutex_lock(&a->lock);
+  m->idle = a->idle;
+  pthread_mutex_unlock(&a->lock);
+  m->live = a->live;
+  m->peak = a->peak;
+  m->limit = a->limit;
+}
+
+void account_limit (Account *a, uint64_t bytes) { a->limit = bytes; }
+
+void account_peak_reset (Account *a) { a->peak = (uint64_t)a->live; }
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** The cache
+** =======================================================
+*/
+
+/* The class that holds bytes, and through *capacity its size. */
+static int class_of (size_t bytes, size_t *capacity) {
+  if (bytes < CLASS_MIN) bytes = CLASS_MIN;
+  int e = 63 - __builtin_clzll(bytes); /* 2^e <= bytes */
+  size_t step = (size_t)1 << (e - 3);
+  size_t k = (bytes - ((size_t)1 << e) + step - 1) / step; /* 0 .. 8 */
+  *capacity = ((size_t)1 << e) + k * step;
+  return (e - 6) * 8 + (int)k;
+}
+
+static void unlink_idle (Account *a, fnn_Storage *s, int k) {
+  if (s->prev != NULL) s->prev->next = s->next;
+  else a->free[s->device->index][k] = s->next;
+  if (s->next != NULL) s->next->prev = s->prev;
+  if (s->newer != NULL) s->newer->older = s->older;
+  else a->newest = s->older;
+  if (s->older != NULL) s->older->newer = s->newer;
+  else a->oldest = s->newer;
+  a->idle -= s->capacity;
+}
+
+static void link_idle (Account *a, fnn_Storage *s, int k) {
+  fnn_Storage **head = &a->free[s->device->index][k];
+  s->prev = NULL;
+  s->next = *head;
+  if (*head != NULL) (*head)->prev = s;
+  *head = s;
+  s->newer = NULL;
+  s->older = a->newest;
+  if (a->newest != NULL) a->newest->newer = s;
+  else a->oldest = s;
+  a->newest = s;
+  a->idle += s->capacity;
+}
+
+/* Bytes of the allocation behind a host storage: room to align it. */
+static size_t padded (size_t capacity) { return capacity + ALIGN; }
+
+static bool uses_host_alloc (const Account *a, const fnn_Device *d) {
+  return d->host && a->host.alloc != default_alloc;
+}
+
+/* The host's block is found from its aligned part by the byte before it. */
+static void *host_block_new (Account *a, size_t capacity) {
+  unsigned char *p = account_alloc(a, padded(capacity));
+  if (p == NULL) return NULL;
+  size_t shift = ALIGN - (uintptr_t)p % ALIGN;
+  p[shift - 1] = (unsigned char)shift;
+  return p + shift;
+}
+
+static void host_block_free (Account *a, void *data, size_t capacity) {
+  unsigned char *p = data;
+  account_free(a, p - p[-1], padded(capacity));
+}
+
+static void *block_new (Account *a, const fnn_Device *d, size_t capacity) {
+  if (uses_host_alloc(a, d)) return host_block_new(a, capacity);
+  return d->alloc(d, capacity);
+}
+
+static void block_free (Account *a, fnn_Storage *s) {
+  if (uses_host_alloc(a, s->device))
+    host_block_free(a, s->data, s->capacity);
+  else
+    s->device->free(s->device, s->data, s->capacity);
+  account_free(a, s, sizeof *s);
+}
+
+/* Frees idle storage, the oldest first, until at most keep bytes are idle. */
+static void trim (Account *a, uint64_t keep) {
+  for (;;) {
+    pthread_mutex_lock(&a->lock);
+    fnn_Storage *s = a->idle > keep ? a->oldest : NULL;
+    if (s != NULL) {
+      size_t capacity;
+      unlink_idle(a, s, class_of(s->capacity, &capacity));
+    }
+    pthread_mutex_unlock(&a->lock);
+    if (s == NULL) return;
+    block_free(a, s);
+  }
+}
+
+void account_trim (Account *a) { trim(a, 0); }
+
+static fnn_Storage *take_idle (Account *a, const fnn_Device *d, int k) {
+  pthread_mutex_lock(&a->lock);
+  fnn_Storage *s = a->free[d->index][k];
+  if (s != NULL) unlink_idle(a, s, k);
+  pthread_mutex_unlock(&a->lock);
+  return s;
+}
+
+void *mem_pages (size_t bytes) {
+  if (bytes < HUGE_PAGE)
+    return aligned_alloc(ALIGN, (bytes + ALIGN - 1) / ALIGN * ALIGN);
+  void *p = aligned_alloc(HUGE_PAGE, (bytes + HUGE_PAGE - 1) / HUGE_PAGE *
+                                       (size_t)HUGE_PAGE);
+  if (p != NULL) madvise(p, bytes, MADV_HUGEPAGE);
+  return p;
+}
+
+void mem_pages_free (void *p, size_t bytes) {
+  (void)bytes;
+  free(p);
+}
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** Allocation that collects before it gives up
+** =======================================================
+*/
+
+/* Writes "12.3 MB". */
+static const char *size_text (char *to, size_t n, uint64_t bytes) {
+  static const char *const units[] = { "bytes", "KB", "MB", "GB", "TB" };
+  double v = (double)bytes;
+  int u = 0;
+  while (v >= 1024 && u < countof(units) - 1) v /= 1024, u++;
+  snprintf(to, n, u == 0 ? "%.0f %s" : "%.1f %s", v, units[u]);
+  return to;
+}
+
+FNN_NORETURN static void out_of_memory (Account *a, const char *where,
+                                        uint64_t bytes) {
+  char asked[32], held[32], allowed[32];
+  size_text(asked, sizeof asked, bytes);
+  size_text(held, sizeof held, a->live);
+  if (a->limit == 0)
+    fnn_throw(FNN_EMEMORY, "out of memory on %s: asked for %s, holding %s",
+              where, asked, held);
+  size_text(allowed, sizeof allowed, a->limit);
+  fnn_throw(FNN_EMEMORY,
+            "out of memory on %s: asked for %s, holding %s of the %s allowed",
+            where, asked, held, allowed);
+}
+
+static bool over_limit (Account *a, uint64_t bytes) {
+  uint64_t limit = a->limit;
+  if (limit == 0) return false;
+  if (a->live + a->idle + bytes > limit) trim(a, 0);
+  return a->live + bytes > limit;
+}
+
+/* Asks the host to drop what it can; it may run finalizers of ours. */
+static void reclaim (fnn_Context *c) {
+  if (!c->reclaiming && !c->finalizing) {
+    c->reclaiming = true;
+    if (c->reclaim_library != NULL) c->reclaim_library(c->library);
+    if (c->host.reclaim != NULL) c->host.reclaim(c->host.ud);
+    c->reclaiming = false;
+  }
+  trim(c->account, 0);
+}
+
+void *mem_try (size_t bytes) {
+  Account *a = context()->account;
+  if (over_limit(a, bytes)) return NULL;
+  void *p = account_alloc(a, bytes);
+  if (p != NULL) count(a, bytes);
+  return p;
+}
+
+void *mem_new (size_t bytes) {
+  void *p = mem_try(bytes);
+  if (p == NULL) {
+    reclaim(context_now);
+    p = mem_try(bytes);
+  }
+  if (p == NULL) out_of_memory(context_now->account, "the host", bytes);
+  return p;
+}
+
+void mem_free (void *p, size_t bytes) {
+  if (p == NULL) return;
+  Account *a = context()->account;
+  account_free(a, p, bytes);
+  uncount(a, bytes);
+}
+
+void *mem_grow (void *p, size_t old, size_t bytes) {
+  void *q = mem_new(bytes);
+  if (old > 0) memcpy(q, p, old < bytes ? old : bytes);
+  mem_free(p, old);
+  return q;
+}
+
+int64_t mem_mul (int64_t a, int64_t b, const char *what) {
+  int64_t r;
+  if (__builtin_mul_overflow(a, b, &r))
+    fnn_throw(FNN_EARG, "%s: %lld x %lld is too large", what, (long long)a,
+              (long long)b);
+  return r;
+}
+
+static fnn_Storage *storage_try (Account *a, const fnn_Device *d,
+                                 size_t bytes) {
+  size_t capacity;
+  int k = class_of(bytes, &capacity);
+  fnn_Storage *s = take_idle(a, d, k);
+  if (s == NULL) {
+    if (over_limit(a, capacity)) return NULL;
+    s = account_alloc(a, sizeof *s);
+    if (s == NULL) return NULL;
+    memset(s, 0, sizeof *s);
+    s->device = d;
+    s->account = a;
+    s->capacity = capacity;
+    s->data = block_new(a, d, capacity);
+    if (s->data == NULL) {
+      account_free(a, s, sizeof *s);
+      return NULL;
+    }
+  } else if (a->limit != 0 && a->live + capacity > a->limit) {
+    block_free(a, s);
+    return NULL;
+  }
+  s->refs = 1;
+  s->version = 0;
+  s->readonly = false;
+  s->bytes = bytes;
+  account_retain(a);
+  count(a, capacity);
+  return s;
+}
+
+fnn_Storage *storage_new (const fnn_Device *d, size_t bytes) {
+  fnn_Context *c = context();
+  if (bytes > SIZE_MAX / 4) out_of_memory(c->account, d->name, bytes);
+  fnn_Storage *s = storage_try(c->account, d, bytes);
+  if (s == NULL) {
+    reclaim(c);
+    s = storage_try(c->account, d, bytes);
+  }
+  if (s == NULL) out_of_memory(c->account, d->name, bytes);
+  c->since_collect += s->capacity;
+  return s;
+}
+
+fnn_Storage *storage_retain (fnn_Storage *s) {
+  atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+  return s;
+}
+
+/* Keeps s for later, or gives it back when enough is kept. */
+static void storage_idle (Account *a, fnn_Storage *s) {
+  size_t capacity;
+  int k = class_of(s->capacity, &capacity);
+  pthread_mutex_lock(&a->lock);
+  link_idle(a, s, k);
+  bool much = a->idle > IDLE_MIN && a->idle > a->live / 2;
+  pthread_mutex_unlock(&a->lock);
+  if (much) trim(a, max64((int64_t)IDLE_MIN, (int64_t)(a->live / 2)));
+}
+
+void storage_release (fnn_Storage *s) {
+  if (s == NULL) return;
+  if (atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) > 1)
+    return;
+  Account *a = s->account;
+  uncount(a, s->capacity);
+  if (s->wrapped) {
+    if (s->release != NULL) s->release(s->ud, s->data);
+    account_free(a, s, sizeof *s);
+  } else if (mem_checking())
+    block_free(a, s);
+  else
+    storage_idle(a, s);
+  account_release(a);
+}
+
+fnn_Storage *storage_wrap (void *data, size_t bytes,
+                           void (*release)(void *ud, void *data), void *ud,
+                           bool readonly) {
+  Account *a = context()->account;
+  fnn_Storage *s = account_alloc(a, sizeof *s);
+  if (s == NULL) out_of_memory(a, "the host", sizeof *s);
+  memset(s, 0, sizeof *s);
+  s->refs = 1;
+  s->device = device_cpu();
+  s->account = account_retain(a);
+  s->data = data;
+  s->bytes = bytes;
+  s->release = release;
+  s->ud = ud;
+  s->wrapped = true;
+  s->readonly = readonly;
+  return s;
+}
+
+typedef struct Scratch {
+  Object o;
+  fnn_Storage *storage;
+} Scratch;
+
+static void scratch_destroy (void *o) {
+  storage_release(((Scratch *)o)->storage);
+}
+
+static const Type scratch_type = { "scratch", scratch_destroy };
+
+void *mem_scratch (size_t bytes) {
+  Scratch *s = object_new(&scratch_type, sizeof *s);
+  s->storage = storage_new(device_cpu(), bytes);
+  return s->storage->data;
+}
+
+/* }====================================================== */

@@ -1,0 +1,137 @@
+/* param.c - parameters: one weight, its gradient, the optimizers' state.
+**
+** A Param owns the tensor that it hands out.  That tensor's source is the
+** Param, without a count, or the two would hold each other; nodes that have
+** the Param as an input do count it.  So a tensor's source is released only
+** when it is a node, and a Param that goes leaves its tensor plain. */
+
+#include "core.h"
+
+static void slot_free (Slot *s) {
+  for (int i = 0; i < countof(s->t); i++) fnn_release(s->t[i]);
+  mem_free(s, sizeof *s);
+}
+
+static void param_destroy (void *o) {
+  Param *p = o;
+  if (p->value != NULL) p->value->source = NULL;
+  fnn_release(p->value);
+  fnn_release(p->grad);
+  fnn_release(p->hooks);
+  fnn_release(p->derived);
+  while (p->slots != NULL) {
+    Slot *s = p->slots;
+    p->slots = s->next;
+    slot_free(s);
+  }
+}
+
+const Type param_type = { "param", param_destroy };
+
+/* Marks the value as a leaf, or as plain data. */
+static void mark (Param *p) {
+  p->value->source = p->frozen ? NULL : &p->o;
+}
+
+fnn_Param *fnn_param (Tensor *x) {
+  if (!tensor_is_float(x))
+    fnn_throw(FNN_EDTYPE, "Param: expected a float tensor, got %s of shape %s",
+              fnn_dtype_name((fnn_Dtype)x->dtype), shape_text(x));
+  Param *p = object_new(&param_type, sizeof *p);
+  p->value = fnn_retain(tensor_alias(tensor_dense(x)));
+  mark(p);
+  return p;
+}
+
+fnn_Tensor *fnn_value (Param *p) { return p->value; }
+fnn_Tensor *fnn_gradient (Param *p) { return p->grad; }
+bool fnn_is_frozen (const Param *p) { return p->frozen; }
+
+void fnn_freeze (Param *p, bool frozen) {
+  p->frozen = frozen;
+  mark(p);
+}
+
+static void check_fits (const char *op, const Param *p, const Tensor *x) {
+  if (!tensor_same_shape(p->value, x))
+    fnn_throw(FNN_ESHAPE, "%s: expected shape %s, got %s", op,
+              shape_text(p->value), shape_text(x));
+}
+
+void fnn_set_gradient (Param *p, Tensor *g) {
+  if (g != NULL) {
+    check_fits("set_gradient", p, g);
+    tensor_check_device("set_gradient", p->value, g);
+    g = tensor_alias(tensor_convert(g, (fnn_Dtype)p->value->dtype));
+  }
+  fnn_retain(g);
+  fnn_release(p->grad);
+  p->grad = g;
+}
+
+/* x becomes the weight: the old tensor turns into plain data for whoever
+** still holds it. */
+static void replace (Param *p, Tensor *x) {
+  Tensor *y = fnn_retain(tensor_alias(x));
+  p->value->source = NULL;
+  fnn_release(p->value);
+  p->value = y;
+  mark(p);
+}
+
+void fnn_set_value (Param *p, Tensor *x) {
+  check_fits("set_value", p, x);
+  tensor_check_device("set_value", p->value, x);
+  x = tensor_convert(x, (fnn_Dtype)p->value->dtype);
+  kernel(p->value, copy)(p->value, x);
+  tensor_written(p->value);
+}
+
+static Tensor *moved (Tensor *x, const fnn_Device *d, fnn_Dtype t) {
+  return tensor_alias(tensor_move(tensor_convert(x, t), d));
+}
+
+/* Makes all copies before it changes anything, so that a throw leaves p as
+** it was. */
+void fnn_param_to (Param *p, const fnn_Device *d, fnn_Dtype t) {
+  Tensor *value = moved(p->value, d, t);
+  Tensor *grad = p->grad != NULL ? moved(p->grad, d, t) : NULL;
+  int n = 0;
+  for (Slot *s = p->slots; s != NULL; s = s->next) n += countof(s->t);
+  Tensor **state = mem_scratch((size_t)(n + 1) * sizeof *state);
+  n = 0;
+  for (Slot *s = p->slots; s != NULL; s = s->next)
+    for (int i = 0; i < countof(s->t); i++)
+      state[n++] = s->t[i] != NULL ? moved(s->t[i], d, t) : NULL;
+  replace(p, value);
+  fnn_retain(grad);
+  fnn_release(p->grad);
+  p->grad = grad;
+  n = 0;
+  for (Slot *s = p->slots; s != NULL; s = s->next)
+    for (int i = 0; i < countof(s->t); i++) {
+      fnn_retain(state[n]);
+      fnn_release(s->t[i]);
+      s->t[i] = state[n++];
+    }
+}
+
+Slot *param_slot (Param *p, const void *owner, bool make) {
+  for (Slot *s = p->slots; s != NULL; s = s->next)
+    if (s->owner == owner) return s;
+  if (!make) return NULL;
+  Slot *s = mem_new(sizeof *s);
+  *s = (Slot){ .next = p->slots, .owner = owner };
+  p->slots = s;
+  return s;
+}
+
+void param_drop_slot (Param *p, const void *owner) {
+  for (Slot **at = &p->slots; *at != NULL; at = &(*at)->next)
+    if ((*at)->owner == owner) {
+      Slot *s = *at;
+      *at = s->next;
+      slot_free(s);
+      return;
+    }
+}

@@ -1,0 +1,104 @@
+/* state.c - frames: landings for errors that own their temporaries.
+**
+** Each context has a chain of frames and one pool, an array of objects with a
+** reference each.  A frame owns what stands above its mark.  A throw drains
+** the pool to the mark of the innermost frame, closes that frame and jumps;
+** so code between needs no cleanup of its own. */
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "core.h"
+
+enum { POOL_FIRST = 256 };
+
+/* Releases the temporaries above mark, newest first. */
+static void drain (fnn_Context *c, size_t mark) {
+  while (c->npool > mark) fnn_release(c->pool[--c->npool]);
+}
+
+void frame_enter (Frame *f) {
+  fnn_Context *c = context();
+  f->prev = c->frame;
+  f->mark = c->npool;
+  f->grad_mode = c->grad_mode;
+  c->frame = f;
+}
+
+void frame_leave (Frame *f) {
+  fnn_Context *c = context_now;
+  c->frame = f->prev;
+  drain(c, f->mark);
+}
+
+/* Makes room for one more temporary, so that adding it cannot fail. */
+static void pool_room (fnn_Context *c) {
+  if (c->npool < c->poolcap) return;
+  size_t cap = c->poolcap == 0 ? POOL_FIRST : 2 * c->poolcap;
+  c->pool = mem_grow(c->pool, c->poolcap * sizeof *c->pool,
+                     cap * sizeof *c->pool);
+  c->poolcap = cap;
+}
+
+void *object_new (const Type *type, size_t size) {
+  fnn_Context *c = context();
+  pool_room(c);
+  Object *o = object_alloc(c, size);
+  o->type = type;
+  o->refs = 1;
+  c->pool[c->npool++] = o;
+  return o;
+}
+
+void frame_room (void) { pool_room(context()); }
+
+void *frame_adopt (void *o) {
+  fnn_Context *c = context();
+  if (o == NULL) return NULL;
+  pool_room(c);
+  c->pool[c->npool++] = o;
+  return o;
+}
+
+bool frame_try_adopt (void *o) {
+  fnn_Context *c = context();
+  if (c->npool == c->poolcap) return false;
+  c->pool[c->npool++] = o;
+  return true;
+}
+
+size_t fnn_mark (void) { return context()->npool; }
+
+void *fnn_escape (size_t mark, void *o) {
+  fnn_Context *c = context_now;
+  pool_room(c);
+  fnn_retain(o);
+  drain(c, mark);
+  return frame_adopt(o);
+}
+
+FNN_NORETURN void fnn_throw (fnn_Status code, const char *fmt, ...) {
+  fnn_Context *c = context();
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(c->message, sizeof c->message, fmt, ap);
+  va_end(ap);
+  Frame *f = c->frame;
+  if (f == NULL) context_panic(c, c->message);
+  c->status = code;
+  drain(c, f->mark);
+  c->frame = f->prev;
+  c->grad_mode = f->grad_mode;
+  longjmp(f->jump, 1);
+}
+
+fnn_Status fnn_pcall (void (*f)(void *ud), void *ud) {
+  Frame frame;
+  frame_enter(&frame);
+  if (setjmp(frame.jump) != 0) return context_now->status;
+  f(ud);
+  frame_leave(&frame);
+  return FNN_OK;
+}
+
+const char *fnn_message (void) { return context()->message; }
