@@ -4,6 +4,367 @@
 ---@class fnn
 local fnn = {}
 
+---@class fnn.Tensor
+---@operator add(fnn.Tensor|fnn.Param|number): fnn.Tensor
+---@operator sub(fnn.Tensor|fnn.Param|number): fnn.Tensor
+---@operator mul(fnn.Tensor|fnn.Param|number): fnn.Tensor
+---@operator div(fnn.Tensor|fnn.Param|number): fnn.Tensor
+---@operator mod(fnn.Tensor|fnn.Param|number): fnn.Tensor
+---@operator pow(fnn.Tensor|fnn.Param|number): fnn.Tensor
+---@operator idiv(fnn.Tensor|fnn.Param|number): fnn.Tensor
+---@operator unm: fnn.Tensor
+---@operator len: integer
+local Tensor = {}
+
+---x + y.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:add (y) end
+
+---x - y.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:sub (y) end
+
+---x * y, element by element.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:mul (y) end
+
+---x / y. The result is always float.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:div (y) end
+
+---The largest whole number not above x / y, as Lua's //. No gradient flows.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:floordiv (y) end
+
+---x - y * floor(x / y), with the sign of y, as Lua's %.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:remainder (y) end
+
+---The remainder of the division rounded toward zero, with the sign of x, as
+---math.fmod.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:fmod (y) end
+
+---x to the power y.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:pow (y) end
+
+---The smaller of x and y, element by element; NaN if either is. Where they are
+---equal each gets half of the gradient.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:minimum (y) end
+
+---The larger of x and y, element by element.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:maximum (y) end
+
+---The angle of the point (y, x), in radians: atan(x / y) in its quadrant.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:atan2 (y) end
+
+----x.
+---@return fnn.Tensor
+function Tensor:neg () end
+
+---The magnitude of each element.
+---@return fnn.Tensor
+function Tensor:abs () end
+
+----1, 0 or 1.
+---@return fnn.Tensor
+function Tensor:sign () end
+
+---x * x.
+---@return fnn.Tensor
+function Tensor:square () end
+
+---1 / x.
+---@return fnn.Tensor
+function Tensor:reciprocal () end
+
+---x == y, element by element.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:eq (y) end
+
+---x ~= y, element by element.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:ne (y) end
+
+---x < y, element by element.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:lt (y) end
+
+---x <= y, element by element.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:le (y) end
+
+---x > y, element by element.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:gt (y) end
+
+---x >= y, element by element.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:ge (y) end
+
+---True where both are not zero.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:logical_and (y) end
+
+---True where one is not zero.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:logical_or (y) end
+
+---True where just one is not zero.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:logical_xor (y) end
+
+---True where x is zero.
+---@return fnn.Tensor
+function Tensor:logical_not () end
+
+---True where x is not a number.
+---@return fnn.Tensor
+function Tensor:isnan () end
+
+---True where x is infinite.
+---@return fnn.Tensor
+function Tensor:isinf () end
+
+---True where x is neither infinite nor NaN.
+---@return fnn.Tensor
+function Tensor:isfinite () end
+
+---The bits that both have. Integers and bools only, as all of these.
+---@param y fnn.Tensor|integer
+---@return fnn.Tensor
+function Tensor:bitand (y) end
+
+---The bits that one has.
+---@param y fnn.Tensor|integer
+---@return fnn.Tensor
+function Tensor:bitor (y) end
+
+---The bits that just one has.
+---@param y fnn.Tensor|integer
+---@return fnn.Tensor
+function Tensor:bitxor (y) end
+
+---The bits that x has not.
+---@return fnn.Tensor
+function Tensor:bitnot () end
+
+---The bits moved up by y places.
+---@param y fnn.Tensor|integer
+---@return fnn.Tensor
+function Tensor:shl (y) end
+
+---The bits moved down by y places.
+---@param y fnn.Tensor|integer
+---@return fnn.Tensor
+function Tensor:shr (y) end
+
+---e to the power x.
+---@return fnn.Tensor
+function Tensor:exp () end
+
+---2 to the power x.
+---@return fnn.Tensor
+function Tensor:exp2 () end
+
+---exp(x) - 1, exact near 0.
+---@return fnn.Tensor
+function Tensor:expm1 () end
+
+---The natural logarithm.
+---@return fnn.Tensor
+function Tensor:log () end
+
+---log(1 + x), exact near 0.
+---@return fnn.Tensor
+function Tensor:log1p () end
+
+---The logarithm to the base 2.
+---@return fnn.Tensor
+function Tensor:log2 () end
+
+---The logarithm to the base 10.
+---@return fnn.Tensor
+function Tensor:log10 () end
+
+---The square root.
+---@return fnn.Tensor
+function Tensor:sqrt () end
+
+---1 / sqrt(x).
+---@return fnn.Tensor
+function Tensor:rsqrt () end
+
+---The sine of x radians.
+---@return fnn.Tensor
+function Tensor:sin () end
+
+---The cosine of x radians.
+---@return fnn.Tensor
+function Tensor:cos () end
+
+---The tangent of x radians.
+---@return fnn.Tensor
+function Tensor:tan () end
+
+---The angle whose sine is x.
+---@return fnn.Tensor
+function Tensor:asin () end
+
+---The angle whose cosine is x.
+---@return fnn.Tensor
+function Tensor:acos () end
+
+---The angle whose tangent is x.
+---@return fnn.Tensor
+function Tensor:atan () end
+
+---The hyperbolic sine.
+---@return fnn.Tensor
+function Tensor:sinh () end
+
+---The hyperbolic cosine.
+---@return fnn.Tensor
+function Tensor:cosh () end
+
+---The hyperbolic tangent.
+---@return fnn.Tensor
+function Tensor:tanh () end
+
+---The error function.
+---@return fnn.Tensor
+function Tensor:erf () end
+
+---The largest whole number not above x.
+---@return fnn.Tensor
+function Tensor:floor () end
+
+---The smallest whole number not below x.
+---@return fnn.Tensor
+function Tensor:ceil () end
+
+---The nearest whole number, halves to the even one.
+---@return fnn.Tensor
+function Tensor:round () end
+
+---The whole part of x.
+---@return fnn.Tensor
+function Tensor:trunc () end
+
+---x moved into [lo, hi]; either end may be nil.
+---@param lo? number
+---@param hi? number
+---@return fnn.Tensor
+function Tensor:clamp (lo, hi) end
+
+---x where it is positive, else 0.
+---@return fnn.Tensor
+function Tensor:relu () end
+
+---relu, but at most 6.
+---@return fnn.Tensor
+function Tensor:relu6 () end
+
+---x where it is positive, else slope * x; slope is 0.01 by default.
+---@param slope? number
+---@return fnn.Tensor
+function Tensor:leaky_relu (slope) end
+
+---x where it is positive, else alpha * (exp(x) - 1); alpha is 1 by default.
+---@param alpha? number
+---@return fnn.Tensor
+function Tensor:elu (alpha) end
+
+---elu with the scale and alpha of self-normalizing networks.
+---@return fnn.Tensor
+function Tensor:selu () end
+
+---x times the chance that a standard normal number is below x.
+---@return fnn.Tensor
+function Tensor:gelu () end
+
+---gelu by its approximation with tanh.
+---@return fnn.Tensor
+function Tensor:gelu_tanh () end
+
+---x * sigmoid(1.702 x).
+---@return fnn.Tensor
+function Tensor:gelu_quick () end
+
+---x * sigmoid(x), also called swish.
+---@return fnn.Tensor
+function Tensor:silu () end
+
+---x * tanh(softplus(x)).
+---@return fnn.Tensor
+function Tensor:mish () end
+
+---1 / (1 + exp(-x)).
+---@return fnn.Tensor
+function Tensor:sigmoid () end
+
+---log(sigmoid(x)), without overflow.
+---@return fnn.Tensor
+function Tensor:log_sigmoid () end
+
+---x / 6 + 1 / 2, moved into [0, 1].
+---@return fnn.Tensor
+function Tensor:hardsigmoid () end
+
+---x * hardsigmoid(x).
+---@return fnn.Tensor
+function Tensor:hardswish () end
+
+---log(1 + exp(beta x)) / beta, and x itself where beta x is above threshold.
+---@param beta? number
+---@param threshold? number
+---@return fnn.Tensor
+function Tensor:softplus (beta, threshold) end
+
+---x / (1 + |x|).
+---@return fnn.Tensor
+function Tensor:softsign () end
+
+---Exponentials along dim, scaled so that they sum to 1.
+---@param dim integer
+---@return fnn.Tensor
+function Tensor:softmax (dim) end
+
+---The logarithm of softmax, without overflow.
+---@param dim integer
+---@return fnn.Tensor
+function Tensor:log_softmax (dim) end
+
+---Zeroes each element with probability p (0.5) and scales the rest by
+---1 / (1 - p).
+---@param p? number
+---@return fnn.Tensor
+function Tensor:dropout (p) end
+
 ---A shared slot for one weight, with its gradient and the optimizer's state.
 ---Every operation takes a Param where it takes a tensor.
 ---@param x fnn.Tensor

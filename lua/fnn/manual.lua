@@ -18,11 +18,14 @@
 --   find(name)    the entries that a name means: "fnn.zeros", "zeros",
 --                 "Tensor:add", "x:add", "add"; an empty list if none
 --   text(name)    the same as text to print, or nil and a suggestion
+--   topics()      a table from names to texts, for completion: "Tensor.add"
 --   sections()    everything in order
+
+local _, load = ...  -- load(name) gives what the part of that name returns
 
 local manual = {}
 
-local subjects = { "grad" }
+local subjects = { "tensor", "ops", "grad" }
 
 -- Splits a list of parameters at the commas outside brackets.
 local function split (list)
@@ -74,6 +77,7 @@ end
 
 local function parse (text, subject, sections)
   local section, last, pending
+  text = text:gsub("\n    %->", " ->")  -- the results of a long signature
   for line in (text .. "\n"):gmatch("(.-)\n") do
     local heading = line:match("^# (.*)")
     if pending then  -- a signature goes on until its parenthesis closes
@@ -109,7 +113,7 @@ function manual.sections ()
   if not sections then
     sections = {}
     for _, subject in ipairs(subjects) do
-      parse(require("fnn.help." .. subject), subject, sections)
+      parse(load("help/" .. subject), subject, sections)
     end
     for _, section in ipairs(sections) do
       trim(section.text)
@@ -217,6 +221,21 @@ function manual.text (name)
   local texts = {}
   for i, e in ipairs(found) do texts[i] = show(e) end
   return table.concat(texts, "\n\n")
+end
+
+function manual.topics ()
+  local texts = {}
+  each(function (e)
+    local name = e.name:gsub("^fnn%.", ""):gsub(":", ".")
+    texts[name] = texts[name] and texts[name] .. "\n\n" .. show(e) or show(e)
+  end)
+  for _, section in ipairs(manual.sections()) do
+    local heading = section.heading:lower()
+    if #section.text > 0 and not texts[heading] then
+      texts[heading] = manual.text(heading)
+    end
+  end
+  return texts
 end
 
 return manual
