@@ -4,6 +4,80 @@
 ---@class fnn
 local fnn = {}
 
+---A tensor of the numbers in nested tables. With sizes after it, a flat table
+---fills that shape. Booleans make a bool tensor.
+---dtype: string = "f32"    f32 f64 f16 bf16 i64 i32 u8 bool
+---device: string = "cpu"   where it lives
+---@param values number|boolean|table
+---@param ... integer|table
+---@return fnn.Tensor
+function fnn.tensor (values, ...) end
+
+---Zeros.
+---@param ... integer|table
+---@return fnn.Tensor
+function fnn.zeros (...) end
+
+---Ones.
+---@param ... integer|table
+---@return fnn.Tensor
+function fnn.ones (...) end
+
+---The same value everywhere.
+---@param shape integer[]
+---@param value number|boolean
+---@param options? table
+---@return fnn.Tensor
+function fnn.full (shape, value, options) end
+
+---Zeros of x's shape, dtype and device.
+---@param x fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.zeros_like (x, options) end
+
+---Ones of x's shape, dtype and device.
+---@param x fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.ones_like (x, options) end
+
+---first, first + step, ... up to but without last. fnn.arange(n) is 0 .. n-1.
+---@param first number
+---@param last? number
+---@param step? number
+---@param options? table
+---@return fnn.Tensor
+function fnn.arange (first, last, step, options) end
+
+---n numbers from first to last, both included, at equal distances.
+---@param first number
+---@param last number
+---@param n integer
+---@param options? table
+---@return fnn.Tensor
+function fnn.linspace (first, last, n, options) end
+
+---A matrix with ones on its diagonal.
+---@param n integer
+---@param m? integer
+---@param options? table
+---@return fnn.Tensor
+function fnn.eye (n, m, options) end
+
+---Whether value is a tensor or a Param.
+---@param value any
+---@return boolean
+function fnn.is_tensor (value) end
+
+---The dtype of new float tensors.
+---@param dtype string
+function fnn.set_default_dtype (dtype) end
+
+---Where new tensors live.
+---@param device string
+function fnn.set_default_device (device) end
+
 ---@class fnn.Tensor
 ---@operator add(fnn.Tensor|fnn.Param|number): fnn.Tensor
 ---@operator sub(fnn.Tensor|fnn.Param|number): fnn.Tensor
@@ -15,6 +89,85 @@ local fnn = {}
 ---@operator unm: fnn.Tensor
 ---@operator len: integer
 local Tensor = {}
+
+---The value of a tensor of one element.
+---@return number|boolean
+function Tensor:item () end
+
+---The values as nested tables.
+---@return table
+function Tensor:totable () end
+
+---The part with these ids, which count from 0: x:at(0) is x[1].
+---@param ... integer
+---@return fnn.Tensor|number
+function Tensor:at (...) end
+
+---The sizes of all dimensions.
+---@return integer[]
+function Tensor:shape () end
+
+---The size of a dimension, or all sizes.
+---@param dim? integer
+---@return integer|integer[]
+function Tensor:size (dim) end
+
+---How many elements apart neighbours along each dimension are in memory.
+---@return integer[]
+function Tensor:stride () end
+
+---The number of dimensions.
+---@return integer
+function Tensor:ndim () end
+
+---The same as ndim.
+---@return integer
+function Tensor:dim () end
+
+---The number of elements.
+---@return integer
+function Tensor:numel () end
+
+---The element type: f32 f64 f16 bf16 i64 i32 u8 or bool.
+---@return string
+function Tensor:dtype () end
+
+---Where the tensor lives: "cpu", "cuda:0".
+---@return string
+function Tensor:device () end
+
+---Whether the elements lie in memory in row-major order without gaps.
+---@return boolean
+function Tensor:is_contiguous () end
+
+---Another dtype or device, or both: x:to "f64", x:to{ dtype = "f16" }. x itself
+---when there is nothing to do.
+---@param what string|table
+---@param more? string
+---@return fnn.Tensor
+function Tensor:to (what, more) end
+
+---x itself if it is contiguous, else a copy that is.
+---@return fnn.Tensor
+function Tensor:contiguous () end
+
+---A copy with memory of its own. The gradient flows through it.
+---@return fnn.Tensor
+function Tensor:clone () end
+
+---Writes y, broadcast, into x.
+---@param y fnn.Tensor
+---@return fnn.Tensor
+function Tensor:copy_ (y) end
+
+---Writes one value everywhere.
+---@param value number
+---@return fnn.Tensor
+function Tensor:fill_ (value) end
+
+---Writes zeros.
+---@return fnn.Tensor
+function Tensor:zero_ () end
 
 ---x + y.
 ---@param y fnn.Tensor|number

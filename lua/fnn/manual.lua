@@ -71,8 +71,12 @@ local function entry (line, subject)
   return e
 end
 
+-- Whether a line at the margin is a signature, or the first line of one.
 local function is_signature (line)
-  return line:find("^[%a_][%w_%.:]*%(") or line:find("^[%a_]%w*%.[%w_%.]+: ")
+  local rest = line:match("^[%a_][%w_%.:]*%b()(.*)$")
+  if rest then return rest == "" or rest:find("^ %->") end
+  return line:find("^[%a_][%w_%.:]*%([^)]*$") or
+         line:find("^[%a_]%w*%.[%w_%.]+: ")
 end
 
 local function parse (text, subject, sections)
