@@ -518,11 +518,69 @@ function Tensor:log_softmax (dim) end
 ---@return fnn.Tensor
 function Tensor:dropout (p) end
 
----A shared slot for one weight, with its gradient and the optimizer's state.
----Every operation takes a Param where it takes a tensor.
+---A shared slot for one weight: its value, its gradient, and the optimizer's
+---state for it. Every operation takes a Param where it takes a tensor. Tying two
+---layers is using one Param twice. Also the way to the gradient of an input.
 ---@param x fnn.Tensor
 ---@return fnn.Param
 function fnn.Param (x) end
+
+---Adds the gradient of x to each Param that x was made from. Without gradient x
+---has one element, and the gradient starts as 1. A graph can be walked once.
+---retain_graph: boolean = false    keeps it for another walk
+---@param gradient? fnn.Tensor
+---@param options? table
+function Tensor:backward (gradient, options) end
+
+---The gradients of x for a list of Params, in its order, or for one; false
+---where x does not depend on it. The Params' own gradients stay as they are.
+---retain_graph: boolean = false    keeps the graph for another walk
+---gradient: Tensor                 the gradient of x, if it has many elements
+---@param x fnn.Tensor
+---@param params fnn.Param|fnn.Param[]
+---@param options? table
+---@return fnn.Tensor|table
+function fnn.grad (x, params, options) end
+
+---Calls f with the arguments and returns its results; nothing is recorded
+---inside. The mode is restored when f raises. Yielding out of f raises.
+---@param f function
+---@param ... any
+---@return any
+function fnn.no_grad (f, ...) end
+
+---The same, but recording; for use inside no_grad.
+---@param f function
+---@param ... any
+---@return any
+function fnn.enable_grad (f, ...) end
+
+---Whether operations are recorded now.
+---@return boolean
+function fnn.is_grad_enabled () end
+
+---Gives a result that the script computed a derivative of its own. back(gy) is
+---given the gradient of y and returns the gradient of each input in order, or
+---nil for one that has none. name is used in error messages.
+---@param y fnn.Tensor
+---@param name string
+---@param inputs fnn.Tensor[]
+---@param back function
+---@return fnn.Tensor
+function fnn.record (y, name, inputs, back) end
+
+---The same values without their history; memory is shared.
+---@return fnn.Tensor
+function Tensor:detach () end
+
+---Whether a gradient would flow back from x.
+---@return boolean
+function Tensor:has_graph () end
+
+---f(g) is called with each gradient that reaches x. What it returns, if not nil,
+---takes its place.
+---@param f function
+function Tensor:register_hook (f) end
 
 ---@class fnn.Param
 ---@operator add(fnn.Tensor|fnn.Param|number): fnn.Tensor
@@ -536,7 +594,38 @@ function fnn.Param (x) end
 ---@operator len: integer
 local Param = {}
 
----Drops the gradient.
-function Param:zero_grad () end
+---The weight as a tensor. It shares memory with the Param.
+---@return fnn.Tensor
+function Param:value () end
+
+---The gradient collected so far, or nil.
+---@return fnn.Tensor|nil
+function Param:grad () end
+
+---Replaces the gradient, or drops it.
+---@param gradient? fnn.Tensor
+function Param:set_grad (gradient) end
+
+---Replaces the weight by one of the same shape.
+---@param value fnn.Tensor
+function Param:set (value) end
+
+---No gradient flows to it any more.
+---@return fnn.Param
+function Param:freeze () end
+
+---Undoes freeze.
+---@return fnn.Param
+function Param:unfreeze () end
+
+---Whether it is frozen.
+---@return boolean
+function Param:is_frozen () end
+
+---Moves weight, gradient and optimizer state to a device or dtype, in place.
+---@param what string
+---@param more? string
+---@return fnn.Param
+function Param:to (what, more) end
 
 return fnn
