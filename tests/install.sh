@@ -114,7 +114,7 @@ ok "the library catches no signals" does_not_call "$prefix/lib/libfnn.a" \
 for header in "$prefix"/include/*.h; do
   name=$(basename "$header")
   case $name in
-    fnn_lua.h) more=$(pkg-config --cflags lua5.4) ;;
+    fnnlib.h) more=$(pkg-config --cflags lua5.4) ;;
     *) more= ;;
   esac
   # shellcheck disable=SC2086  # words
