@@ -1,4 +1,4 @@
--- manual.lua - what each public name is: the texts behind ?name at the prompt,
+-- manual.lua - what each public name is: the texts behind ?name,
 -- docs/reference.md and library/fnn.d.lua.
 --
 -- The texts are in help/*.lua, one a subject, in this form:
@@ -18,10 +18,7 @@
 --   find(name)    the entries that a name means: "fnn.zeros", "zeros",
 --                 "Tensor:add", "x:add", "add"; an empty list if none
 --   text(name)    the same as text to print, or nil and a suggestion
---   topics()      a table from names to texts, for completion: "Tensor.add"
 --   sections()    everything in order
-
-local _, load = ...  -- load(name) gives what the part of that name returns
 
 local manual = {}
 
@@ -117,7 +114,7 @@ function manual.sections ()
   if not sections then
     sections = {}
     for _, subject in ipairs(subjects) do
-      parse(load("help/" .. subject), subject, sections)
+      parse(require("fnn.help." .. subject), subject, sections)
     end
     for _, section in ipairs(sections) do
       trim(section.text)
@@ -225,21 +222,6 @@ function manual.text (name)
   local texts = {}
   for i, e in ipairs(found) do texts[i] = show(e) end
   return table.concat(texts, "\n\n")
-end
-
-function manual.topics ()
-  local texts = {}
-  each(function (e)
-    local name = e.name:gsub("^fnn%.", ""):gsub(":", ".")
-    texts[name] = texts[name] and texts[name] .. "\n\n" .. show(e) or show(e)
-  end)
-  for _, section in ipairs(manual.sections()) do
-    local heading = section.heading:lower()
-    if #section.text > 0 and not texts[heading] then
-      texts[heading] = manual.text(heading)
-    end
-  end
-  return texts
 end
 
 return manual
