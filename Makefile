@@ -171,7 +171,7 @@ bench: all
 LIBDIR  ?= $(PREFIX)/lib
 CMOD    ?= $(LIBDIR)/lua/5.4
 SHARE   := $(DESTDIR)$(PREFIX)/share
-HEADERS := $(wildcard src/*.h lua/fnn_*.h)
+HEADERS := $(wildcard src/*.h) lua/fnnlib.h
 
 $(BUILD)/fnn.1: docs/fnn.1.scd
 	@mkdir -p $(@D)
@@ -189,8 +189,8 @@ install: all $(if $(shell command -v scdoc),$(BUILD)/fnn.1)
 	  $(DESTDIR)$(LIBDIR)
 	install -m 755 $(BUILD)/fnn.so $(DESTDIR)$(CMOD)
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|' \
-	  -e 's|@VERSION@|$(VERSION)|; s|@PKGS@|$(PKGS)|' fnn.pc.in \
-	  > $(DESTDIR)$(LIBDIR)/pkgconfig/fnn.pc
+	  -e 's|@VERSION@|$(VERSION)|; s|@PKGS@|$(PKGS)|; s|@CMOD@|$(CMOD)|' \
+	  fnn.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/fnn.pc
 	test ! -f $(BUILD)/fnn.1 || \
 	  install -m 644 $(BUILD)/fnn.1 $(SHARE)/man/man1
 	install -m 644 library/fnn.d.lua $(SHARE)/fnn/library

@@ -4,11 +4,583 @@
 ---@class fnn
 local fnn = {}
 
----A shared slot for one weight, with its gradient and the optimizer's state.
----Every operation takes a Param where it takes a tensor.
+---A tensor of the numbers in nested tables. With sizes after it, a flat table
+---fills that shape. Booleans make a bool tensor.
+---dtype: string = "f32"    f32 f64 f16 bf16 i64 i32 u8 bool
+---device: string = "cpu"   where it lives
+---@param values number|boolean|table
+---@param ... integer|table
+---@return fnn.Tensor
+function fnn.tensor (values, ...) end
+
+---Zeros.
+---@param ... integer|table
+---@return fnn.Tensor
+function fnn.zeros (...) end
+
+---Ones.
+---@param ... integer|table
+---@return fnn.Tensor
+function fnn.ones (...) end
+
+---The same value everywhere.
+---@param shape integer[]
+---@param value number|boolean
+---@param options? table
+---@return fnn.Tensor
+function fnn.full (shape, value, options) end
+
+---Zeros of x's shape, dtype and device.
+---@param x fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.zeros_like (x, options) end
+
+---Ones of x's shape, dtype and device.
+---@param x fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.ones_like (x, options) end
+
+---first, first + step, ... up to but without last. fnn.arange(n) is 0 .. n-1.
+---@param first number
+---@param last? number
+---@param step? number
+---@param options? table
+---@return fnn.Tensor
+function fnn.arange (first, last, step, options) end
+
+---n numbers from first to last, both included, at equal distances.
+---@param first number
+---@param last number
+---@param n integer
+---@param options? table
+---@return fnn.Tensor
+function fnn.linspace (first, last, n, options) end
+
+---A matrix with ones on its diagonal.
+---@param n integer
+---@param m? integer
+---@param options? table
+---@return fnn.Tensor
+function fnn.eye (n, m, options) end
+
+---Whether value is a tensor or a Param.
+---@param value any
+---@return boolean
+function fnn.is_tensor (value) end
+
+---The dtype of new float tensors.
+---@param dtype string
+function fnn.set_default_dtype (dtype) end
+
+---Where new tensors live.
+---@param device string
+function fnn.set_default_device (device) end
+
+---@class fnn.Tensor
+---@operator add(fnn.Tensor|fnn.Param|number): fnn.Tensor
+---@operator sub(fnn.Tensor|fnn.Param|number): fnn.Tensor
+---@operator mul(fnn.Tensor|fnn.Param|number): fnn.Tensor
+---@operator div(fnn.Tensor|fnn.Param|number): fnn.Tensor
+---@operator mod(fnn.Tensor|fnn.Param|number): fnn.Tensor
+---@operator pow(fnn.Tensor|fnn.Param|number): fnn.Tensor
+---@operator idiv(fnn.Tensor|fnn.Param|number): fnn.Tensor
+---@operator unm: fnn.Tensor
+---@operator len: integer
+local Tensor = {}
+
+---The value of a tensor of one element.
+---@return number|boolean
+function Tensor:item () end
+
+---The values as nested tables.
+---@return table
+function Tensor:totable () end
+
+---The part with these ids, which count from 0: x:at(0) is x[1].
+---@param ... integer
+---@return fnn.Tensor|number
+function Tensor:at (...) end
+
+---The sizes of all dimensions.
+---@return integer[]
+function Tensor:shape () end
+
+---The size of a dimension, or all sizes.
+---@param dim? integer
+---@return integer|integer[]
+function Tensor:size (dim) end
+
+---How many elements apart neighbours along each dimension are in memory.
+---@return integer[]
+function Tensor:stride () end
+
+---The number of dimensions.
+---@return integer
+function Tensor:ndim () end
+
+---The same as ndim.
+---@return integer
+function Tensor:dim () end
+
+---The number of elements.
+---@return integer
+function Tensor:numel () end
+
+---The element type: f32 f64 f16 bf16 i64 i32 u8 or bool.
+---@return string
+function Tensor:dtype () end
+
+---Where the tensor lives: "cpu", "cuda:0".
+---@return string
+function Tensor:device () end
+
+---Whether the elements lie in memory in row-major order without gaps.
+---@return boolean
+function Tensor:is_contiguous () end
+
+---Another dtype or device, or both: x:to "f64", x:to{ dtype = "f16" }. x itself
+---when there is nothing to do.
+---@param what string|table
+---@param more? string
+---@return fnn.Tensor
+function Tensor:to (what, more) end
+
+---x itself if it is contiguous, else a copy that is.
+---@return fnn.Tensor
+function Tensor:contiguous () end
+
+---A copy with memory of its own. The gradient flows through it.
+---@return fnn.Tensor
+function Tensor:clone () end
+
+---Writes y, broadcast, into x.
+---@param y fnn.Tensor
+---@return fnn.Tensor
+function Tensor:copy_ (y) end
+
+---Writes one value everywhere.
+---@param value number
+---@return fnn.Tensor
+function Tensor:fill_ (value) end
+
+---Writes zeros.
+---@return fnn.Tensor
+function Tensor:zero_ () end
+
+---x + y.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:add (y) end
+
+---x - y.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:sub (y) end
+
+---x * y, element by element.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:mul (y) end
+
+---x / y. The result is always float.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:div (y) end
+
+---The largest whole number not above x / y, as Lua's //. No gradient flows.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:floordiv (y) end
+
+---x - y * floor(x / y), with the sign of y, as Lua's %.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:remainder (y) end
+
+---The remainder of the division rounded toward zero, with the sign of x, as
+---math.fmod.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:fmod (y) end
+
+---x to the power y.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:pow (y) end
+
+---The smaller of x and y, element by element; NaN if either is. Where they are
+---equal each gets half of the gradient.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:minimum (y) end
+
+---The larger of x and y, element by element.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:maximum (y) end
+
+---The angle of the point (y, x), in radians: atan(x / y) in its quadrant.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:atan2 (y) end
+
+----x.
+---@return fnn.Tensor
+function Tensor:neg () end
+
+---The magnitude of each element.
+---@return fnn.Tensor
+function Tensor:abs () end
+
+----1, 0 or 1.
+---@return fnn.Tensor
+function Tensor:sign () end
+
+---x * x.
+---@return fnn.Tensor
+function Tensor:square () end
+
+---1 / x.
+---@return fnn.Tensor
+function Tensor:reciprocal () end
+
+---x == y, element by element.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:eq (y) end
+
+---x ~= y, element by element.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:ne (y) end
+
+---x < y, element by element.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:lt (y) end
+
+---x <= y, element by element.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:le (y) end
+
+---x > y, element by element.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:gt (y) end
+
+---x >= y, element by element.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:ge (y) end
+
+---True where both are not zero.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:logical_and (y) end
+
+---True where one is not zero.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:logical_or (y) end
+
+---True where just one is not zero.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:logical_xor (y) end
+
+---True where x is zero.
+---@return fnn.Tensor
+function Tensor:logical_not () end
+
+---True where x is not a number.
+---@return fnn.Tensor
+function Tensor:isnan () end
+
+---True where x is infinite.
+---@return fnn.Tensor
+function Tensor:isinf () end
+
+---True where x is neither infinite nor NaN.
+---@return fnn.Tensor
+function Tensor:isfinite () end
+
+---The bits that both have. Integers and bools only, as all of these.
+---@param y fnn.Tensor|integer
+---@return fnn.Tensor
+function Tensor:bitand (y) end
+
+---The bits that one has.
+---@param y fnn.Tensor|integer
+---@return fnn.Tensor
+function Tensor:bitor (y) end
+
+---The bits that just one has.
+---@param y fnn.Tensor|integer
+---@return fnn.Tensor
+function Tensor:bitxor (y) end
+
+---The bits that x has not.
+---@return fnn.Tensor
+function Tensor:bitnot () end
+
+---The bits moved up by y places.
+---@param y fnn.Tensor|integer
+---@return fnn.Tensor
+function Tensor:shl (y) end
+
+---The bits moved down by y places.
+---@param y fnn.Tensor|integer
+---@return fnn.Tensor
+function Tensor:shr (y) end
+
+---e to the power x.
+---@return fnn.Tensor
+function Tensor:exp () end
+
+---2 to the power x.
+---@return fnn.Tensor
+function Tensor:exp2 () end
+
+---exp(x) - 1, exact near 0.
+---@return fnn.Tensor
+function Tensor:expm1 () end
+
+---The natural logarithm.
+---@return fnn.Tensor
+function Tensor:log () end
+
+---log(1 + x), exact near 0.
+---@return fnn.Tensor
+function Tensor:log1p () end
+
+---The logarithm to the base 2.
+---@return fnn.Tensor
+function Tensor:log2 () end
+
+---The logarithm to the base 10.
+---@return fnn.Tensor
+function Tensor:log10 () end
+
+---The square root.
+---@return fnn.Tensor
+function Tensor:sqrt () end
+
+---1 / sqrt(x).
+---@return fnn.Tensor
+function Tensor:rsqrt () end
+
+---The sine of x radians.
+---@return fnn.Tensor
+function Tensor:sin () end
+
+---The cosine of x radians.
+---@return fnn.Tensor
+function Tensor:cos () end
+
+---The tangent of x radians.
+---@return fnn.Tensor
+function Tensor:tan () end
+
+---The angle whose sine is x.
+---@return fnn.Tensor
+function Tensor:asin () end
+
+---The angle whose cosine is x.
+---@return fnn.Tensor
+function Tensor:acos () end
+
+---The angle whose tangent is x.
+---@return fnn.Tensor
+function Tensor:atan () end
+
+---The hyperbolic sine.
+---@return fnn.Tensor
+function Tensor:sinh () end
+
+---The hyperbolic cosine.
+---@return fnn.Tensor
+function Tensor:cosh () end
+
+---The hyperbolic tangent.
+---@return fnn.Tensor
+function Tensor:tanh () end
+
+---The error function.
+---@return fnn.Tensor
+function Tensor:erf () end
+
+---The largest whole number not above x.
+---@return fnn.Tensor
+function Tensor:floor () end
+
+---The smallest whole number not below x.
+---@return fnn.Tensor
+function Tensor:ceil () end
+
+---The nearest whole number, halves to the even one.
+---@return fnn.Tensor
+function Tensor:round () end
+
+---The whole part of x.
+---@return fnn.Tensor
+function Tensor:trunc () end
+
+---x moved into [lo, hi]; either end may be nil.
+---@param lo? number
+---@param hi? number
+---@return fnn.Tensor
+function Tensor:clamp (lo, hi) end
+
+---x where it is positive, else 0.
+---@return fnn.Tensor
+function Tensor:relu () end
+
+---relu, but at most 6.
+---@return fnn.Tensor
+function Tensor:relu6 () end
+
+---x where it is positive, else slope * x; slope is 0.01 by default.
+---@param slope? number
+---@return fnn.Tensor
+function Tensor:leaky_relu (slope) end
+
+---x where it is positive, else alpha * (exp(x) - 1); alpha is 1 by default.
+---@param alpha? number
+---@return fnn.Tensor
+function Tensor:elu (alpha) end
+
+---elu with the scale and alpha of self-normalizing networks.
+---@return fnn.Tensor
+function Tensor:selu () end
+
+---x times the chance that a standard normal number is below x.
+---@return fnn.Tensor
+function Tensor:gelu () end
+
+---gelu by its approximation with tanh.
+---@return fnn.Tensor
+function Tensor:gelu_tanh () end
+
+---x * sigmoid(1.702 x).
+---@return fnn.Tensor
+function Tensor:gelu_quick () end
+
+---x * sigmoid(x), also called swish.
+---@return fnn.Tensor
+function Tensor:silu () end
+
+---x * tanh(softplus(x)).
+---@return fnn.Tensor
+function Tensor:mish () end
+
+---1 / (1 + exp(-x)).
+---@return fnn.Tensor
+function Tensor:sigmoid () end
+
+---log(sigmoid(x)), without overflow.
+---@return fnn.Tensor
+function Tensor:log_sigmoid () end
+
+---x / 6 + 1 / 2, moved into [0, 1].
+---@return fnn.Tensor
+function Tensor:hardsigmoid () end
+
+---x * hardsigmoid(x).
+---@return fnn.Tensor
+function Tensor:hardswish () end
+
+---log(1 + exp(beta x)) / beta, and x itself where beta x is above threshold.
+---@param beta? number
+---@param threshold? number
+---@return fnn.Tensor
+function Tensor:softplus (beta, threshold) end
+
+---x / (1 + |x|).
+---@return fnn.Tensor
+function Tensor:softsign () end
+
+---Exponentials along dim, scaled so that they sum to 1.
+---@param dim integer
+---@return fnn.Tensor
+function Tensor:softmax (dim) end
+
+---The logarithm of softmax, without overflow.
+---@param dim integer
+---@return fnn.Tensor
+function Tensor:log_softmax (dim) end
+
+---Zeroes each element with probability p (0.5) and scales the rest by
+---1 / (1 - p).
+---@param p? number
+---@return fnn.Tensor
+function Tensor:dropout (p) end
+
+---A shared slot for one weight: its value, its gradient, and the optimizer's
+---state for it. Every operation takes a Param where it takes a tensor. Tying two
+---layers is using one Param twice. Also the way to the gradient of an input.
 ---@param x fnn.Tensor
 ---@return fnn.Param
 function fnn.Param (x) end
+
+---Adds the gradient of x to each Param that x was made from. Without gradient x
+---has one element, and the gradient starts as 1. A graph can be walked once.
+---retain_graph: boolean = false    keeps it for another walk
+---@param gradient? fnn.Tensor
+---@param options? table
+function Tensor:backward (gradient, options) end
+
+---The gradients of x for a list of Params, in its order, or for one; false
+---where x does not depend on it. The Params' own gradients stay as they are.
+---retain_graph: boolean = false    keeps the graph for another walk
+---gradient: Tensor                 the gradient of x, if it has many elements
+---@param x fnn.Tensor
+---@param params fnn.Param|fnn.Param[]
+---@param options? table
+---@return fnn.Tensor|table
+function fnn.grad (x, params, options) end
+
+---Calls f with the arguments and returns its results; nothing is recorded
+---inside. The mode is restored when f raises. Yielding out of f raises.
+---@param f function
+---@param ... any
+---@return any
+function fnn.no_grad (f, ...) end
+
+---The same, but recording; for use inside no_grad.
+---@param f function
+---@param ... any
+---@return any
+function fnn.enable_grad (f, ...) end
+
+---Whether operations are recorded now.
+---@return boolean
+function fnn.is_grad_enabled () end
+
+---Gives a result that the script computed a derivative of its own. back(gy) is
+---given the gradient of y and returns the gradient of each input in order, or
+---nil for one that has none. name is used in error messages.
+---@param y fnn.Tensor
+---@param name string
+---@param inputs fnn.Tensor[]
+---@param back function
+---@return fnn.Tensor
+function fnn.record (y, name, inputs, back) end
+
+---The same values without their history; memory is shared.
+---@return fnn.Tensor
+function Tensor:detach () end
+
+---Whether a gradient would flow back from x.
+---@return boolean
+function Tensor:has_graph () end
+
+---f(g) is called with each gradient that reaches x. What it returns, if not nil,
+---takes its place.
+---@param f function
+function Tensor:register_hook (f) end
 
 ---@class fnn.Param
 ---@operator add(fnn.Tensor|fnn.Param|number): fnn.Tensor
@@ -22,7 +594,38 @@ function fnn.Param (x) end
 ---@operator len: integer
 local Param = {}
 
----Drops the gradient.
-function Param:zero_grad () end
+---The weight as a tensor. It shares memory with the Param.
+---@return fnn.Tensor
+function Param:value () end
+
+---The gradient collected so far, or nil.
+---@return fnn.Tensor|nil
+function Param:grad () end
+
+---Replaces the gradient, or drops it.
+---@param gradient? fnn.Tensor
+function Param:set_grad (gradient) end
+
+---Replaces the weight by one of the same shape.
+---@param value fnn.Tensor
+function Param:set (value) end
+
+---No gradient flows to it any more.
+---@return fnn.Param
+function Param:freeze () end
+
+---Undoes freeze.
+---@return fnn.Param
+function Param:unfreeze () end
+
+---Whether it is frozen.
+---@return boolean
+function Param:is_frozen () end
+
+---Moves weight, gradient and optimizer state to a device or dtype, in place.
+---@param what string
+---@param more? string
+---@return fnn.Param
+function Param:to (what, more) end
 
 return fnn

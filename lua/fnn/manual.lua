@@ -1,4 +1,4 @@
--- manual.lua - what each public name is: the texts behind ?name at the prompt,
+-- manual.lua - what each public name is: the texts behind ?name,
 -- docs/reference.md and library/fnn.d.lua.
 --
 -- The texts are in help/*.lua, one a subject, in this form:
@@ -22,7 +22,7 @@
 
 local manual = {}
 
-local subjects = { "grad" }
+local subjects = { "tensor", "ops", "grad" }
 
 -- Splits a list of parameters at the commas outside brackets.
 local function split (list)
@@ -68,12 +68,17 @@ local function entry (line, subject)
   return e
 end
 
+-- Whether a line at the margin is a signature, or the first line of one.
 local function is_signature (line)
-  return line:find("^[%a_][%w_%.:]*%(") or line:find("^[%a_]%w*%.[%w_%.]+: ")
+  local rest = line:match("^[%a_][%w_%.:]*%b()(.*)$")
+  if rest then return rest == "" or rest:find("^ %->") end
+  return line:find("^[%a_][%w_%.:]*%([^)]*$") or
+         line:find("^[%a_]%w*%.[%w_%.]+: ")
 end
 
 local function parse (text, subject, sections)
   local section, last, pending
+  text = text:gsub("\n    %->", " ->")  -- the results of a long signature
   for line in (text .. "\n"):gmatch("(.-)\n") do
     local heading = line:match("^# (.*)")
     if pending then  -- a signature goes on until its parenthesis closes
