@@ -22,17 +22,20 @@ static fnn_Dtype common_dtype (const char *op, int n, Tensor *const *x) {
   return t;
 }
 
-/* Each input's own stretch of gy. */
+/* Each input's own stretch of gy; held are their lengths. */
 static void cat_back (Node *n, Tensor *gy) {
-  const int64_t *shape;
+  const int64_t *length = fnn_data((Tensor *)n->held);
   int dim = (int)n->i[0];
-  int64_t start = 0;
-  for (int i = 0; i < n->nin; i++) {
-    graph_shape(n, i, &shape);
-    if (graph_wants(n, i))
-      graph_give(n, i, view_part(gy, dim, start, shape[dim], 1));
-    start += shape[dim];
-  }
+  for (int64_t i = 0, start = 0; i < n->nin; start += length[i++])
+    if (graph_wants(n, (int)i))
+      graph_give(n, (int)i, view_part(gy, dim, start, length[i], 1));
+}
+
+static Tensor *lengths (int n, Tensor *const *x, int dim) {
+  Tensor *y = tensor_new(1, (int64_t[]){ n }, FNN_I64, device_cpu());
+  int64_t *length = tensor_data(y);
+  for (int i = 0; i < n; i++) length[i] = x[i]->shape[dim];
+  return y;
 }
 
 static void check_cat (const Tensor *x, const Tensor *y, int dim, int i) {
@@ -66,7 +69,10 @@ Tensor *fnn_cat (int n, Tensor *const *x, int dim) {
     start += length;
   }
   Node *node = graph_record(y, &rule, n, x, 0);
-  if (node != NULL) node->i[0] = dim;
+  if (node != NULL) {
+    node->i[0] = dim;
+    node->held = fnn_retain(lengths(n, x, dim));
+  }
   return y;
 }
 

@@ -152,8 +152,7 @@ static Tensor *as_column (const Tensor *x) {
 
 /* ga = gc b', gb = a' gc; summed over the batch that a or b was shared by. */
 static void matmul_back (Node *n, Tensor *gy) {
-  const int64_t *shape;
-  int na = graph_shape(n, 0, &shape), nb = graph_shape(n, 1, &shape);
+  int64_t na = n->i[0], nb = n->i[1]; /* dims of a and of b */
   fnn_Dtype t = (fnn_Dtype)gy->dtype;
   Tensor *gc = gy;
   if (nb == 1) gc = view_insert(gc, gc->ndim);
@@ -199,6 +198,8 @@ Tensor *fnn_matmul (Tensor *x, Tensor *y) {
   if (n != NULL) {
     graph_save(n, 0, graph_wants(n, 1) ? x : NULL);
     graph_save(n, 1, graph_wants(n, 0) ? y : NULL);
+    n->i[0] = x->ndim;
+    n->i[1] = y->ndim;
   }
   return c;
 }
@@ -221,7 +222,7 @@ static Tensor *as_rows (const Tensor *x) {
 ** rows. */
 static void linear_back (Node *n, Tensor *gy) {
   const int64_t *shape;
-  int ndim = graph_shape(n, 0, &shape), act = (int)n->i[0];
+  int act = (int)n->i[0];
   fnn_Dtype t = (fnn_Dtype)gy->dtype;
   Tensor *gz = gy;
   if (act >= 0) {
@@ -231,6 +232,7 @@ static void linear_back (Node *n, Tensor *gy) {
   gz = as_rows(gz);
   if (graph_wants(n, 0)) {
     Tensor *gx = product(gz, graph_saved(n, 1), t, &plain);
+    int ndim = graph_shape(n, 0, &shape);
     graph_give(n, 0, view_fold(gx, ndim, shape));
   }
   if (graph_wants(n, 1))
