@@ -39,7 +39,7 @@ static void check_range (void *ud, int64_t lo, int64_t hi) {
     ;
 }
 
-void CPU(check_ids) (const Tensor *ids, int64_t n, int64_t ignore,
+void CPU (check_ids)(const Tensor *ids, int64_t n, int64_t ignore,
                      int64_t *bad) {
   Check c = { tensor_data(ids), n, ignore, INT64_MAX };
   threads_range(ids->numel, GRAIN, check_range, &c);
@@ -89,16 +89,20 @@ static void select_range (void *ud, int64_t lo, int64_t hi) {
   }
 }
 
-void CPU(index_select) (Tensor *y, const Tensor *x, const Tensor *ids,
+void CPU (index_select)(Tensor *y, const Tensor *x, const Tensor *ids,
                         int64_t outer, int64_t n, int64_t inner) {
-  Move m = { tensor_data(y), tensor_data(x), tensor_data(ids), ids->numel, n,
-             inner, (size_t)inner * size_of(x) };
+  Move m = { tensor_data(y),
+             tensor_data(x),
+             tensor_data(ids),
+             ids->numel,
+             n,
+             inner,
+             (size_t)inner * size_of(x) };
   threads_range(outer * m.count, grain_rows(inner), select_range, &m);
 }
 
 /* Elements lo .. hi-1 of y, of b bytes each, in pieces of its rows. */
-INLINE void gather_elements (const Move *m, int64_t lo, int64_t hi,
-                             size_t b) {
+INLINE void gather_elements (const Move *m, int64_t lo, int64_t hi, size_t b) {
   while (lo < hi) {
     int64_t row = lo / m->inner, i = lo % m->inner;
     int64_t end = min64(m->inner, i + hi - lo);
@@ -125,10 +129,8 @@ INLINE void gather_last (const Move *m, int64_t lo, int64_t hi, size_t b) {
 }
 
 INLINE void gather_some (const Move *m, int64_t lo, int64_t hi, size_t b) {
-  if (m->inner == 1)
-    gather_last(m, lo, hi, b);
-  else
-    gather_elements(m, lo, hi, b);
+  if (m->inner == 1) gather_last(m, lo, hi, b);
+  else gather_elements(m, lo, hi, b);
 }
 
 static void gather_range (void *ud, int64_t lo, int64_t hi) {
@@ -148,9 +150,10 @@ static int64_t inner_of (const Tensor *x, int dim) {
   return n;
 }
 
-void CPU(gather) (Tensor *y, const Tensor *x, const Tensor *ids, int dim) {
-  Move m = { tensor_data(y), tensor_data(x), tensor_data(ids),
-             ids->shape[dim], x->shape[dim], inner_of(ids, dim), size_of(x) };
+void CPU (gather)(Tensor *y, const Tensor *x, const Tensor *ids, int dim) {
+  Move m = { tensor_data(y),  tensor_data(x), tensor_data(ids),
+             ids->shape[dim], x->shape[dim],  inner_of(ids, dim),
+             size_of(x) };
   threads_range(y->numel, GRAIN, gather_range, &m);
 }
 
@@ -194,8 +197,7 @@ INLINE void add_at (fnn_Dtype t, void *y, int64_t i, const void *x,
     case FNN_F32: ((float *)y)[i] += ((const float *)x)[j]; break;
     case FNN_F64: ((double *)y)[i] += ((const double *)x)[j]; break;
     case FNN_F16: add_f16((uint16_t *)y + i, ((const uint16_t *)x)[j]); break;
-    case FNN_BF16:
-      add_bf16((uint16_t *)y + i, ((const uint16_t *)x)[j]);
+    case FNN_BF16: add_bf16((uint16_t *)y + i, ((const uint16_t *)x)[j]);
   }
 }
 
@@ -265,24 +267,33 @@ static void add (Add *a, int64_t outer) {
   a->bands = small || outer * a->chunks >= workers ? 1 : workers;
   a->height = (a->n + a->bands - 1) / a->bands;
   int64_t work = a->count * a->width; /* of one task */
-  threads_range(outer * a->chunks * a->bands,
-                small ? outer : grain_rows(work), add_range, a);
+  threads_range(outer * a->chunks * a->bands, small ? outer : grain_rows(work),
+                add_range, a);
 }
 
-void CPU(index_add) (Tensor *y, const Tensor *x, const Tensor *ids,
+void CPU (index_add)(Tensor *y, const Tensor *x, const Tensor *ids,
                      int64_t outer, int64_t n, int64_t inner) {
-  Add a = { .y = tensor_data(y), .x = tensor_data(x),
-            .ids = tensor_data(ids), .count = ids->numel, .n = n,
-            .inner = inner, .dtype = (fnn_Dtype)y->dtype, .rows = true };
+  Add a = { .y = tensor_data(y),
+            .x = tensor_data(x),
+            .ids = tensor_data(ids),
+            .count = ids->numel,
+            .n = n,
+            .inner = inner,
+            .dtype = (fnn_Dtype)y->dtype,
+            .rows = true };
   add(&a, outer);
 }
 
-void CPU(scatter_add) (Tensor *y, const Tensor *ids, const Tensor *x,
+void CPU (scatter_add)(Tensor *y, const Tensor *ids, const Tensor *x,
                        int dim) {
   int64_t count = ids->shape[dim], inner = inner_of(ids, dim);
-  Add a = { .y = tensor_data(y), .x = tensor_data(x),
-            .ids = tensor_data(ids), .count = count, .n = y->shape[dim],
-            .inner = inner, .dtype = (fnn_Dtype)y->dtype };
+  Add a = { .y = tensor_data(y),
+            .x = tensor_data(x),
+            .ids = tensor_data(ids),
+            .count = count,
+            .n = y->shape[dim],
+            .inner = inner,
+            .dtype = (fnn_Dtype)y->dtype };
   add(&a, ids->numel / (count * inner));
 }
 
@@ -324,7 +335,7 @@ static void list_range (void *ud, int64_t lo, int64_t hi) {
   }
 }
 
-void CPU(nonzero) (Tensor *y, const Tensor *x, int64_t *count) {
+void CPU (nonzero)(Tensor *y, const Tensor *x, int64_t *count) {
   int64_t blocks = (x->numel + GRAIN - 1) / GRAIN, sum = 0;
   Search s = { x, mem_scratch((size_t)blocks * sizeof(int64_t)),
                y != NULL ? tensor_data(y) : NULL };
@@ -373,10 +384,10 @@ static void triangle_range (void *ud, int64_t lo, int64_t hi) {
   }
 }
 
-void CPU(triangle) (Tensor *y, const Tensor *x, int64_t rows, int64_t cols,
+void CPU (triangle)(Tensor *y, const Tensor *x, int64_t rows, int64_t cols,
                     int64_t diagonal, bool upper) {
-  Cut c = { tensor_data(y), tensor_data(x), rows, cols, diagonal, size_of(x),
-            upper };
+  Cut c = { tensor_data(y), tensor_data(x), rows, cols,
+            diagonal,       size_of(x),     upper };
   threads_range(x->numel / cols, grain_rows(cols), triangle_range, &c);
 }
 

@@ -41,17 +41,13 @@ static inline uint64_t key_of (fnn_Dtype t, const void *p, int64_t i) {
   switch (t) {
     case FNN_BOOL: return ((const uint8_t *)p)[i] != 0;
     case FNN_U8: return ((const uint8_t *)p)[i];
-    case FNN_I32:
-      return ((const uint32_t *)p)[i] ^ 0x80000000u;
+    case FNN_I32: return ((const uint32_t *)p)[i] ^ 0x80000000u;
     case FNN_I64: return ((const uint64_t *)p)[i] ^ top;
-    case FNN_F16:
-      return float_key(((const uint16_t *)p)[i], 0x8000, 0x7c00);
-    case FNN_BF16:
-      return float_key(((const uint16_t *)p)[i], 0x8000, 0x7f80);
+    case FNN_F16: return float_key(((const uint16_t *)p)[i], 0x8000, 0x7c00);
+    case FNN_BF16: return float_key(((const uint16_t *)p)[i], 0x8000, 0x7f80);
     case FNN_F32:
       return float_key(((const uint32_t *)p)[i], 0x80000000u, 0x7f800000u);
-    default:
-      return float_key(((const uint64_t *)p)[i], top, 0x7ffull << 52);
+    default: return float_key(((const uint64_t *)p)[i], top, 0x7ffull << 52);
   }
 }
 
@@ -158,8 +154,7 @@ static void block_sort (Pair *p, Pair *other, int64_t n) {
 
 /* The k first of n pairs, sorted, to the front of best, which has room for
 ** 2k pairs and 2k more to sort with.  Tells how many there were. */
-static int64_t block_first (const Pair *p, int64_t n, int64_t k,
-                            Pair *best) {
+static int64_t block_first (const Pair *p, int64_t n, int64_t k, Pair *best) {
   int64_t have = 0;
   uint64_t worst = UINT64_MAX; /* of the k kept; once there are so many */
   bool full = false;
@@ -191,10 +186,8 @@ static void sort_lines (void *ud, int64_t task, int worker) {
   for (int64_t line = task * j->grain; line < end; line++) {
     Pair *best = p;
     load(j, line, 0, j->n, p);
-    if (8 * j->k <= j->n)
-      block_first(p, j->n, j->k, best = p + j->n);
-    else
-      block_sort(p, p + j->n, j->n);
+    if (8 * j->k <= j->n) block_first(p, j->n, j->k, best = p + j->n);
+    else block_sort(p, p + j->n, j->n);
     store(j, line, 0, j->k, best);
   }
 }
@@ -202,8 +195,8 @@ static void sort_lines (void *ud, int64_t task, int worker) {
 static void sort_short (Job *j) {
   j->grain = grain_rows(8 * j->n);
   j->room = 2 * j->n;
-  j->scratch = mem_scratch((size_t)(threads_width() * j->room) *
-                           sizeof *j->scratch);
+  j->scratch =
+      mem_scratch((size_t)(threads_width() * j->room) * sizeof *j->scratch);
   threads_run((j->lines + j->grain - 1) / j->grain, sort_lines, j);
 }
 
@@ -217,8 +210,8 @@ static void sort_short (Job *j) {
 
 typedef struct Long {
   const Job *j;
-  int64_t line, n;  /* pairs in from */
-  int64_t run, k;   /* of sorted runs; how many a block keeps */
+  int64_t line, n; /* pairs in from */
+  int64_t run, k;  /* of sorted runs; how many a block keeps */
   Pair *from, *to;
 } Long;
 
@@ -244,10 +237,8 @@ static int64_t split (const Pair *a, int64_t na, const Pair *b, int64_t nb,
   int64_t lo = max64(0, at - nb), hi = min64(at, na);
   while (lo < hi) {
     int64_t i = lo + (hi - lo) / 2;
-    if (a[i].key <= b[at - i - 1].key)
-      lo = i + 1;
-    else
-      hi = i;
+    if (a[i].key <= b[at - i - 1].key) lo = i + 1;
+    else hi = i;
   }
   return lo;
 }
@@ -313,26 +304,27 @@ static void sort_long (Job *j) {
   for (int64_t line = 0; line < j->lines; line++) {
     Long l = { j, line, j->n, 0, j->k, p, p + j->n };
     threads_range(j->n, BLOCK, load_block, &l);
-    if (few)
-      narrow_down(&l);
-    else
-      merge_all(&l);
+    if (few) narrow_down(&l);
+    else merge_all(&l);
     threads_range(j->k, BLOCK, store_block, &l);
   }
 }
 
 /* }====================================================== */
 
-void CPU(topk) (Tensor *y, Tensor *ids, const Tensor *x, int64_t outer,
+void CPU (topk)(Tensor *y, Tensor *ids, const Tensor *x, int64_t outer,
                 int64_t n, int64_t inner, int64_t k, bool largest) {
-  Job j = { .y = tensor_data(y), .x = tensor_data(x),
-            .ids = tensor_data(ids), .n = n, .inner = inner, .k = k,
-            .lines = outer * inner, .flip = largest ? UINT64_MAX : 0,
+  Job j = { .y = tensor_data(y),
+            .x = tensor_data(x),
+            .ids = tensor_data(ids),
+            .n = n,
+            .inner = inner,
+            .k = k,
+            .lines = outer * inner,
+            .flip = largest ? UINT64_MAX : 0,
             .dtype = (fnn_Dtype)x->dtype };
-  if (n <= BLOCK)
-    sort_short(&j);
-  else
-    sort_long(&j);
+  if (n <= BLOCK) sort_short(&j);
+  else sort_long(&j);
 }
 
 #endif

@@ -81,9 +81,10 @@ static void note_size (Parser *p, const Term *t, int d) {
   int index = t->index[d];
   int64_t have = p->size[index], size = t->x->shape[d];
   if (have != 1 && size != 1 && have != size)
-    fnn_throw(FNN_ESHAPE, "einsum: an index of \"%s\" has size %lld in one "
-                          "place and %lld in shape %s", p->spec,
-              (long long)have, (long long)size, shape_text(t->x));
+    fnn_throw(FNN_ESHAPE,
+              "einsum: an index of \"%s\" has size %lld in one "
+              "place and %lld in shape %s",
+              p->spec, (long long)have, (long long)size, shape_text(t->x));
   if (size != 1) p->size[index] = size;
 }
 
@@ -175,10 +176,8 @@ static void take_diagonals (Parser *p, Term *t) {
 static void sum_out (Term *t, Set keep) {
   int dims[FNN_MAXDIM], n = 0, left = 0, ndim = t->x->ndim;
   for (int d = 0; d < ndim; d++)
-    if (keep & one(t->index[d]))
-      t->index[left++] = t->index[d];
-    else
-      dims[n++] = d;
+    if (keep & one(t->index[d])) t->index[left++] = t->index[d];
+    else dims[n++] = d;
   if (n > 0) t->x = fnn_sum(t->x, n, dims, false);
 }
 

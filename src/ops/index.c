@@ -17,12 +17,14 @@
 
 /* Throws for the id at a place of ids.  Positions are told as Lua counts
 ** them, from 1. */
-static void throw_id (const char *op, const Tensor *ids, int64_t at,
-                      int64_t n, const char *what) {
+static void throw_id (const char *op, const Tensor *ids, int64_t at, int64_t n,
+                      const char *what) {
   Tensor *id = tensor_view(ids, 0, NULL, NULL, ids->offset + at);
-  fnn_throw(FNN_EARG, "%s: id %lld at position %lld is out of range for %lld "
-                      "%s (ids count from 0)", op, (long long)fnn_item(id),
-            (long long)at + 1, (long long)n, what);
+  fnn_throw(FNN_EARG,
+            "%s: id %lld at position %lld is out of range for %lld "
+            "%s (ids count from 0)",
+            op, (long long)fnn_item(id), (long long)at + 1, (long long)n,
+            what);
 }
 
 Tensor *ids_checked (const char *op, const Tensor *x, Tensor *ids, int64_t n,
@@ -50,8 +52,8 @@ Tensor *ids_checked (const char *op, const Tensor *x, Tensor *ids, int64_t n,
 static void index_select_back (Node *n, Tensor *gy) {
   const int64_t *shape;
   int ndim = graph_shape(n, 0, &shape), dim = (int)n->i[0];
-  Tensor *gx = fnn_zeros(ndim, shape, (fnn_Dtype)gy->dtype,
-                         gy->storage->device);
+  Tensor *gx =
+      fnn_zeros(ndim, shape, (fnn_Dtype)gy->dtype, gy->storage->device);
   if (gx->numel > 0 && gy->numel > 0)
     kernel(gx, index_add)(gx, tensor_dense(gy), graph_saved(n, 0),
                           dims_before(gx, dim), shape[dim],
@@ -74,8 +76,7 @@ Tensor *fnn_index_select (Tensor *x, int dim, Tensor *ids) {
   for (int d = 0; d < ids->ndim; d++) shape[dim + d] = ids->shape[d];
   for (int d = dim + ids->ndim; d < ndim; d++)
     shape[d] = x->shape[d - ids->ndim + 1];
-  Tensor *y = tensor_new(ndim, shape, (fnn_Dtype)x->dtype,
-                         x->storage->device);
+  Tensor *y = tensor_new(ndim, shape, (fnn_Dtype)x->dtype, x->storage->device);
   if (y->numel > 0)
     kernel(x, index_select)(y, tensor_dense(x), ids, dims_before(x, dim),
                             x->shape[dim], dims_behind(x, dim));
@@ -103,9 +104,10 @@ static void check_fits (const char *op, const Tensor *x, const Tensor *ids,
   for (int d = 0; fits && d < x->ndim; d++)
     fits = (d == dim && !whole) || ids->shape[d] <= x->shape[d];
   if (!fits)
-    fnn_throw(FNN_ESHAPE, "%s: ids %s do not fit %s (expected as many dims "
-                          "and no larger sizes)", op, shape_text(ids),
-              shape_text(x));
+    fnn_throw(FNN_ESHAPE,
+              "%s: ids %s do not fit %s (expected as many dims "
+              "and no larger sizes)",
+              op, shape_text(ids), shape_text(x));
 }
 
 /* The corner of x that ids reaches: all dims but dim cut to ids' sizes. */
@@ -138,8 +140,8 @@ static Tensor *gathered (const Tensor *x, const Tensor *ids, int dim) {
 static void gather_back (Node *n, Tensor *gy) {
   const int64_t *shape;
   int ndim = graph_shape(n, 0, &shape);
-  Tensor *gx = fnn_zeros(ndim, shape, (fnn_Dtype)gy->dtype,
-                         gy->storage->device);
+  Tensor *gx =
+      fnn_zeros(ndim, shape, (fnn_Dtype)gy->dtype, gy->storage->device);
   scatter_into(gx, graph_saved(n, 0), gy, (int)n->i[0]);
   graph_give(n, 0, gx);
 }
@@ -222,8 +224,8 @@ Tensor *fnn_masked_select (Tensor *x, Tensor *mask) {
   all = shape_numel(ndim, shape);
   x = fnn_reshape(fnn_expand(x, ndim, shape), 1, &all);
   mask = fnn_reshape(fnn_expand(mask, ndim, shape), 1, &all);
-  return fnn_index_select(x, 0, fnn_reshape(fnn_nonzero(mask), 1,
-                                            (int64_t[]){ -1 }));
+  return fnn_index_select(
+      x, 0, fnn_reshape(fnn_nonzero(mask), 1, (int64_t[]){ -1 }));
 }
 
 /* One more than the largest id, which must not be negative. */

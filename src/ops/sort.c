@@ -11,8 +11,8 @@
 static void sort_back (Node *n, Tensor *gy) {
   const int64_t *shape;
   int ndim = graph_shape(n, 0, &shape);
-  Tensor *gx = fnn_zeros(ndim, shape, (fnn_Dtype)gy->dtype,
-                         gy->storage->device);
+  Tensor *gx =
+      fnn_zeros(ndim, shape, (fnn_Dtype)gy->dtype, gy->storage->device);
   if (gy->numel > 0)
     kernel(gx, scatter_add)(gx, graph_saved(n, 0), tensor_dense(gy),
                             (int)n->i[0]);
@@ -25,8 +25,8 @@ static Tensor *first (const Rule *rule, Tensor *x, int64_t k, int dim,
   int64_t shape[FNN_MAXDIM];
   memcpy(shape, x->shape, sizeof shape);
   shape[dim] = k;
-  Tensor *y = tensor_new(x->ndim, shape, (fnn_Dtype)x->dtype,
-                         x->storage->device);
+  Tensor *y =
+      tensor_new(x->ndim, shape, (fnn_Dtype)x->dtype, x->storage->device);
   Tensor *places = tensor_like_as(y, FNN_I64);
   if (y->numel > 0)
     kernel(x, topk)(y, places, tensor_dense(x), dims_before(x, dim),
@@ -44,9 +44,10 @@ Tensor *fnn_topk (Tensor *x, int64_t k, int dim, bool largest, Tensor **ids) {
   static const Rule rule = { "topk", sort_back };
   dim = tensor_dim(x, dim, "topk");
   if (k < 0 || k > x->shape[dim])
-    fnn_throw(FNN_EARG, "topk: %lld of the %lld elements along the dim "
-                        "(shape %s)", (long long)k,
-              (long long)x->shape[dim], shape_text(x));
+    fnn_throw(FNN_EARG,
+              "topk: %lld of the %lld elements along the dim "
+              "(shape %s)",
+              (long long)k, (long long)x->shape[dim], shape_text(x));
   return first(&rule, x, k, dim, largest, ids);
 }
 
