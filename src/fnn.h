@@ -396,7 +396,8 @@ FNN_API fnn_Tensor *fnn_linear (fnn_Tensor *x, fnn_Tensor *w, fnn_Tensor *b,
 FNN_API fnn_Tensor *fnn_einsum (const char *spec, int n,
                                 fnn_Tensor *const *x);
 
-/* Ids are integer tensors that count from 0. */
+/* Ids are integer tensors that count from 0.  The dims of index_select's take
+** dim's place.  classes -1: one more than the largest id. */
 FNN_API fnn_Tensor *fnn_index_select (fnn_Tensor *x, int dim, fnn_Tensor *ids);
 FNN_API fnn_Tensor *fnn_gather (fnn_Tensor *x, int dim, fnn_Tensor *ids);
 FNN_API fnn_Tensor *fnn_scatter_add (fnn_Tensor *x, int dim, fnn_Tensor *ids,
