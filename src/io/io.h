@@ -160,6 +160,7 @@ Json *json_read (const char *path); /* a file of at most 256 MB */
 Json *json_new (void); /* an empty object */
 /* Compact JSON of j's tree, which lasts until the next call. */
 const char *json_text (Json *j);
+bool json_utf8 (const char *s, size_t n);
 
 /* }====================================================== */
 

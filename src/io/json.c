@@ -73,3 +73,9 @@ const char *json_text (Json *j) {
   if (j->text == NULL) no_memory("json");
   return j->text;
 }
+
+bool json_utf8 (const char *s, size_t n) {
+  json_t *j = json_stringn(s, n);
+  json_decref(j);
+  return j != NULL;
+}

@@ -33,7 +33,7 @@ static const Magic magics[] = {
   { "(\xb5/\xfd", 4, "a zstd file" },
   { "\x93NUMPY", 6, "a .npy file" },
   { "\x89HDF\r\n", 6, "an HDF5 file" },
-  { "\x89PNG\r\n", 6, "a PNG image" },
+  { "\x89PNG\r\n\x1a\n", 8, "a PNG image" },
   { "\xff\xd8\xff", 3, "a JPEG image" },
   { "GIF8", 4, "a GIF image" },
   { "RIFF", 4, "a RIFF file, such as a WebP image" },
