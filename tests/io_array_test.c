@@ -37,11 +37,12 @@ TEST(reads_numpys_types) {
     wholes[] = { { "|i1", FNN_I32 }, { "<i2", FNN_I32 }, { "<i4", FNN_I32 },
                  { "<i8", FNN_I64 }, { ">i2", FNN_I32 }, { ">i4", FNN_I32 },
                  { ">i8", FNN_I64 } },
-    positive[] = { { "|u1", FNN_U8 },  { "<u2", FNN_I32 },
-                   { "<u4", FNN_I64 }, { ">u2", FNN_I32 },
+    positive[] = { { "|u1", FNN_U8 },
+                   { "<u2", FNN_I32 },
+                   { "<u4", FNN_I64 },
+                   { ">u2", FNN_I32 },
                    { ">u4", FNN_I64 } };
-  static const double last[] = { 128, 32768, 2147483648., 32768,
-                                 2147483648. };
+  static const double last[] = { 128, 32768, 2147483648., 32768, 2147483648. };
   for (int i = 0; i < countof(reals); i++)
     check_npy(reals[i].file, reals[i].t, real);
   for (int i = 0; i < countof(wholes); i++)
@@ -79,15 +80,15 @@ TEST(names_what_numpy_alone_reads) {
          (void *)"complex");
   throws(FNN_EFORMAT, "record: its header: expected the type of plain",
          read_packed, (void *)"record");
-  throws(FNN_EFORMAT, "its type <U3 is not read", read_packed,
-         (void *)"text");
+  throws(FNN_EFORMAT, "its type <U3 is not read", read_packed, (void *)"text");
   throws(FNN_EFORMAT, "9223372036854775808 does not fit i64", read_packed,
          (void *)"u8 over");
 }
 
 TEST(writes_as_numpy_does) {
-  static const char *const names[] = { "matrix", "scalar", "empty", "bool",
-                                       "<i8", "<f2", "<f8", "|u1", "<i4" };
+  static const char *const names[] = { "matrix", "scalar", "empty",
+                                       "bool",   "<i8",    "<f2",
+                                       "<f8",    "|u1",    "<i4" };
   const char *path = in_folder("x.npy");
   for (int i = 0; i < countof(names); i++) {
     Tensor *x = npy_read(unpack(names[i]));
@@ -126,7 +127,7 @@ static void read_lie (void *ud) {
   npy_read(reader_bytes("lie", file, 10 + n + (size_t)lie->data));
 }
 
-#define NPY(shape)                                                       \
+#define NPY(shape) \
   "{'descr': '<f4', 'fortran_order': False, 'shape': " shape ", }"
 
 TEST(npy_finds_every_lie) {
@@ -152,8 +153,10 @@ TEST(npy_finds_every_lie) {
   };
   for (int i = 0; i < countof(lies); i++)
     throws(FNN_EFORMAT, lies[i].error, read_lie, (void *)&lies[i]);
-  Lie truth = { "", "{\"shape\":(3L ,1),'fortran_order':True,'descr':"
-                    "'=f4'}\n", 12 };
+  Lie truth = { "",
+                "{\"shape\":(3L ,1),'fortran_order':True,'descr':"
+                "'=f4'}\n",
+                12 };
   if (fnn_pcall(read_lie, &truth) != FNN_OK) fail_msg("%s", fnn_message());
 }
 
@@ -170,7 +173,8 @@ static void read_idx (void *ud) {
   idx_read(reader_bytes("f", ((Bytes *)ud)->bytes, ((Bytes *)ud)->n));
 }
 
-#define BYTES(error, s) { error, s, sizeof(s) - 1 }
+#define BYTES(error, s) \
+  { error, s, sizeof(s) - 1 }
 
 TEST(npy_names_other_files) {
   static Bytes files[] = {
@@ -196,13 +200,15 @@ TEST(idx_reads_every_type) {
     { FNN_U8, { 1, 255 }, BYTES("", IDX("\x08", "\2", "\1\xff")) },
     { FNN_I32, { 1, -1 }, BYTES("", IDX("\x09", "\2", "\1\xff")) },
     { FNN_I32, { 258, -1 }, BYTES("", IDX("\x0b", "\2", "\1\2\xff\xff")) },
-    { FNN_I32, { 16909060, -2 },
+    { FNN_I32,
+      { 16909060, -2 },
       BYTES("", IDX("\x0c", "\2", "\1\2\3\4\xff\xff\xff\xfe")) },
-    { FNN_F32, { 1, -2 },
+    { FNN_F32,
+      { 1, -2 },
       BYTES("", IDX("\x0d", "\2", "\x3f\x80\0\0\xc0\0\0\0")) },
-    { FNN_F64, { 1, -2 },
-      BYTES("", IDX("\x0e", "\2",
-                    "\x3f\xf0\0\0\0\0\0\0\xc0\0\0\0\0\0\0\0")) },
+    { FNN_F64,
+      { 1, -2 },
+      BYTES("", IDX("\x0e", "\2", "\x3f\xf0\0\0\0\0\0\0\xc0\0\0\0\0\0\0\0")) },
   };
   for (int i = 0; i < countof(files); i++) {
     Tensor *x = idx_read(reader_bytes("f", files[i].b.bytes, files[i].b.n));
@@ -233,14 +239,15 @@ TEST(idx_finds_every_lie) {
     BYTES("is not an IDX file", "\0\0\x0a\1\0\0\0\1a"),
     BYTES("is not an IDX file", "\0\0\x08\0a"),
     BYTES("is not an IDX file", "\0\0\x08\x09\0\0\0\1\0\0\0\1\0\0\0\1\0\0\0"
-          "\1\0\0\0\1\0\0\0\1\0\0\0\1\0\0\0\1\0\0\0\1a"),
+                                "\1\0\0\0\1\0\0\0\1\0\0\0\1\0\0\0\1\0\0\0\1a"),
     BYTES("(it is an HTML page", "<html>404</html>"),
     BYTES("truncated: needs 8 bytes at offset 4", "\0\0\x08\2\0\0\0\1"),
     BYTES("truncated: needs 3 bytes at offset 8", "\0\0\x08\1\0\0\0\3ab"),
-    BYTES("truncated: needs 4294967295 bytes",
-          "\0\0\x08\1\xff\xff\xff\xff" "a"),
+    BYTES("truncated: needs 4294967295 bytes", "\0\0\x08\1\xff\xff\xff\xff"
+                                               "a"),
     BYTES("its shape is too large", "\0\0\x08\3\xff\xff\xff\xff\xff\xff\xff"
-          "\xff\xff\xff\xff\xff" "a"),
+                                    "\xff\xff\xff\xff\xff"
+                                    "a"),
     BYTES("has 1 bytes after its end", "\0\0\x08\1\0\0\0\1ab"),
   };
   for (int i = 0; i < countof(files); i++)

@@ -27,7 +27,8 @@ TEST(reads_plain_tables) {
     "1,2.5\n-3,4e10",
     "1,2.5\r\n-3,4e10\r\n",
     "1,2.5\r-3,4e10\r",
-    "\xef\xbb\xbf" "1,2.5\n-3,4e10\n\n\n",
+    "\xef\xbb\xbf"
+    "1,2.5\n-3,4e10\n\n\n",
     "\"1\",\"2.5\"\n\"-3\",4e10\n",
     " 1 ,\t2.5 \n-3,+4E+10\r\n\r\n",
     "x,y\n1,2.5\n-3,4e10\n",
@@ -68,9 +69,8 @@ TEST(sorts_classes) {
   check_labels("h,species\n1,setosa\n2,\"alba\"\n3,setosa\n4,Zea\n", 4,
                (int64_t[]){ 2, 1, 2, 0 }, 3,
                (const char *[]){ "Zea", "alba", "setosa" });
-  check_labels("1,10\n2,9\n3,x\n4,9\n5,-1\n", 5,
-               (int64_t[]){ 2, 1, 3, 1, 0 }, 4,
-               (const char *[]){ "-1", "9", "10", "x" });
+  check_labels("1,10\n2,9\n3,x\n4,9\n5,-1\n", 5, (int64_t[]){ 2, 1, 3, 1, 0 },
+               4, (const char *[]){ "-1", "9", "10", "x" });
 }
 
 TEST(reads_doubles) {
@@ -111,8 +111,8 @@ TEST(says_line_and_column) {
     { "t.csv:1: column 2: \"2.x\" is not a number", "1,2.x\n3,4\n", NULL },
     { "t.csv:2: column 1: \"\" is not a number", "1,2\n,4\n", NULL },
     { "t.csv:2: is blank", "1,2\n\n3,4\n", NULL },
-    { "t.csv:4: column 1: \"z\" is not a number",
-      "\"a\nb\",\"c\r\nd\"\nz,1\n", &headed },
+    { "t.csv:4: column 1: \"z\" is not a number", "\"a\nb\",\"c\r\nd\"\nz,1\n",
+      &headed },
     { "t.csv:1: column 1: \"a\" is not a number", "a,b\n1,2\n", &bare },
     { "t.csv:2: a quote is not closed", "1,2\n3,\"4\n5,6\n", NULL },
     { "t.csv:2: text follows a closed quote", "1,2\n3,\"4\"5\n", NULL },
@@ -120,8 +120,8 @@ TEST(says_line_and_column) {
   };
   for (int i = 0; i < countof(lies); i++)
     throws(FNN_EFORMAT, lies[i].error, read_lie, &lies[i]);
-  throws(FNN_EARG, "t.csv:1: has no column for the label (it has 2)",
-         read_lie, &(Lie){ "", "1,2\n", &far });
+  throws(FNN_EARG, "t.csv:1: has no column for the label (it has 2)", read_lie,
+         &(Lie){ "", "1,2\n", &far });
 }
 
 static void read_zero (void *ud) {
@@ -136,8 +136,8 @@ TEST(refuses_what_is_not_text) {
 TEST(reads_many_rows) {
   enum { ROWS = 20000 };
   char *text = malloc(ROWS * 24), *p = text;
-  for (int i = 0; i < ROWS; i++) p += sprintf(p, "%d,%d.25,c%d\n", i, -i,
-                                              i % 300);
+  for (int i = 0; i < ROWS; i++)
+    p += sprintf(p, "%d,%d.25,c%d\n", i, -i, i % 300);
   const char *path = in_folder("many.csv");
   put_file(path, text, (size_t)(p - text));
   free(text);

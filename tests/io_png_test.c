@@ -85,12 +85,11 @@ TEST(converts_channels) {
   fnn_Png *p = fnn_png_read(path);
   /* .299 r + .587 g + .114 b: 18.15 and 76.245 */
   assert_memory_equal(tensor_data(fnn_png_image(p, 1)), "\x12\x4c", 2);
-  assert_memory_equal(tensor_data(fnn_png_image(p, 2)), "\x12\xff\x4c\xff",
-                      4);
+  assert_memory_equal(tensor_data(fnn_png_image(p, 2)), "\x12\xff\x4c\xff", 4);
   assert_memory_equal(tensor_data(fnn_png_image(p, 4)),
                       "\x0a\x14\x1e\xff\xff\0\0\xff", 8);
-  fnn_png_write(path, fnn_tensor(FNN_U8, 3, (int64_t[]){ 1, 1, 2 },
-                                 "\7\x80"), 0, NULL, NULL);
+  fnn_png_write(path, fnn_tensor(FNN_U8, 3, (int64_t[]){ 1, 1, 2 }, "\7\x80"),
+                0, NULL, NULL);
   p = fnn_png_read(path);
   assert_memory_equal(tensor_data(fnn_png_image(p, 4)), "\7\7\7\x80", 4);
   assert_memory_equal(tensor_data(fnn_png_image(p, 3)), "\7\7\7", 3);
@@ -99,8 +98,8 @@ TEST(converts_channels) {
 
 TEST(round_trips_texts) {
   static const char *const keys[] = { "parameters", "Caf\xc3\xa9", "Empty" };
-  static const char *const texts[] = { "a cat\nSteps: 20",
-                                       "\xe7\x8c\xab", "" };
+  static const char *const texts[] = { "a cat\nSteps: 20", "\xe7\x8c\xab",
+                                       "" };
   const char *path = in_folder("t.png"), *key;
   fnn_png_write(path, fnn_tensor(FNN_U8, 2, (int64_t[]){ 1, 1 }, "\1"), 3,
                 keys, texts);
@@ -134,8 +133,8 @@ static void write_image (void *x) {
 }
 
 TEST(checks_before_it_writes) {
-  static const char *const keys[] = { "", " a", "a ", "a  b", "a\n",
-                                      "\xe7\x8c\xab" };
+  static const char *const keys[] = { "",     " a",  "a ",
+                                      "a  b", "a\n", "\xe7\x8c\xab" };
   char longest[81];
   for (int i = 0; i < countof(keys); i++)
     throws(FNN_EARG, "is not a keyword of PNG", write_key, (void *)keys[i]);
@@ -210,7 +209,10 @@ TEST(draws_rectangles) {
 }
 
 TEST(draws_text) {
-  static const char want[] = ".#.#.." "#####." ".#.#.." "......"; /* of # */
+  static const char want[] = ".#.#.."
+                             "#####."
+                             ".#.#.."
+                             "......"; /* of # */
   Tensor *x = fnn_zeros(3, (int64_t[]){ 40, 40, 3 }, FNN_U8, NULL);
   fnn_draw_text(x, 3, 2, 1, 0xff0000, "#");
   for (int i = 0; i < 6; i++) {

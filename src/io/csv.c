@@ -28,19 +28,19 @@ struct fnn_Csv {
 /* What reading takes; an object, so that a throw frees it. */
 typedef struct Table {
   Object o;
-  Reader *r;    /* borrowed, as is csv */
+  Reader *r; /* borrowed, as is csv */
   fnn_Csv *csv;
   fnn_CsvOptions options;
   int at, have;      /* in buffer */
   bool skip_newline; /* the last character was CR */
   int64_t line, rows;
-  Bytes row;     /* the row's fields, a zero after each */
-  Bytes start;   /* size_t: where each begins in row */
-  Bytes values;  /* float or double */
-  Bytes labels;  /* the label of each row, a zero after each */
-  Bytes order;   /* Label: the rows by label */
-  int columns;   /* of the file */
-  int label;     /* a column, or -1 */
+  Bytes row;    /* the row's fields, a zero after each */
+  Bytes start;  /* size_t: where each begins in row */
+  Bytes values; /* float or double */
+  Bytes labels; /* the label of each row, a zero after each */
+  Bytes order;  /* Label: the rows by label */
+  int columns;  /* of the file */
+  int label;    /* a column, or -1 */
   unsigned char buffer[BUFFER];
 } Table;
 
@@ -105,8 +105,8 @@ static void add_char (Table *t, int c) {
     fnn_throw(FNN_EFORMAT, "%s:%lld: holds a zero byte (is it text?)",
               t->r->name, (long long)t->line);
   if (t->row.n >= ROW_MAX)
-    fnn_throw(FNN_EFORMAT, "%s:%lld: a row has more than %d bytes",
-              t->r->name, (long long)t->line, ROW_MAX);
+    fnn_throw(FNN_EFORMAT, "%s:%lld: a row has more than %d bytes", t->r->name,
+              (long long)t->line, ROW_MAX);
   bytes_add(&t->row, &b, 1);
 }
 
@@ -298,8 +298,7 @@ static void read_rows (Table *t) {
     if (first && is_header(t)) keep_header(t);
     else keep_row(t, line);
   }
-  if (t->columns == 0)
-    fnn_throw(FNN_EFORMAT, "%s: is empty", t->r->name);
+  if (t->columns == 0) fnn_throw(FNN_EFORMAT, "%s: is empty", t->r->name);
 }
 
 fnn_Csv *csv_read (Reader *r, const fnn_CsvOptions *o) {
@@ -316,8 +315,8 @@ fnn_Csv *csv_read (Reader *r, const fnn_CsvOptions *o) {
   skip_mark(t);
   read_rows(t);
   int64_t shape[2] = { t->rows, t->columns - (t->label >= 0) };
-  t->csv->values = fnn_retain(tensor_new(2, shape, t->options.dtype,
-                                         device_cpu()));
+  t->csv->values =
+      fnn_retain(tensor_new(2, shape, t->options.dtype, device_cpu()));
   if (t->rows > 0)
     memcpy(tensor_data(t->csv->values), t->values.p, t->values.n);
   if (t->label >= 0) set_labels(t);

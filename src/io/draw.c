@@ -10,9 +10,10 @@ enum { ADVANCE = GLYPH_WIDTH + 1, LINE = GLYPH_HEIGHT + 1 };
 static void check (const char *op, const Tensor *image) {
   if (image->dtype != FNN_U8 || image->ndim != 3 || image->shape[2] != 3 ||
       !image->storage->device->host)
-    fnn_throw(FNN_ESHAPE, "%s: expected a u8 image of shape (h, w, 3) on the "
-              "cpu, got %s of shape %s", op,
-              fnn_dtype_name((fnn_Dtype)image->dtype), shape_text(image));
+    fnn_throw(FNN_ESHAPE,
+              "%s: expected a u8 image of shape (h, w, 3) on the "
+              "cpu, got %s of shape %s",
+              op, fnn_dtype_name((fnn_Dtype)image->dtype), shape_text(image));
   tensor_check_write(op, image);
 }
 
@@ -36,8 +37,8 @@ static int64_t bound (int64_t v) {
   return max64(-FAR, min64(v, FAR));
 }
 
-void fnn_draw_rect (Tensor *image, int64_t x, int64_t y, int64_t w,
-                    int64_t h, int64_t line, uint32_t color) {
+void fnn_draw_rect (Tensor *image, int64_t x, int64_t y, int64_t w, int64_t h,
+                    int64_t line, uint32_t color) {
   check("draw_rect", image);
   x = bound(x), y = bound(y), w = bound(w), h = bound(h);
   if (line <= 0 || 2 * bound(line) >= min64(w, h)) {

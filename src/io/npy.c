@@ -94,8 +94,7 @@ static void parse (Scan *p, Header *h) {
     } else if (k == 1) {
       h->fortran = take(p, "True");
       if (!h->fortran) expect(p, "False");
-    } else
-      shape(p, h);
+    } else shape(p, h);
     if (!take(p, ",")) {
       expect(p, "}");
       break;
@@ -122,21 +121,26 @@ static Element element (Reader *r, const char *descr, bool *swap) {
     for (int i = 0; i < countof(codes); i++)
       if (strcmp(descr + 1, codes[i].code) == 0) return codes[i].e;
   if (strcmp(descr, "|O") == 0)
-    fnn_throw(FNN_EFORMAT, "%s: holds pickled Python objects, which are not "
-              "read", r->name);
-  fnn_throw(FNN_EFORMAT, "%s: its type %s is not read (expected bools, whole "
-            "or real numbers)", r->name, descr);
+    fnn_throw(FNN_EFORMAT,
+              "%s: holds pickled Python objects, which are not "
+              "read",
+              r->name);
+  fnn_throw(FNN_EFORMAT,
+            "%s: its type %s is not read (expected bools, whole "
+            "or real numbers)",
+            r->name, descr);
 }
 
 static void read_header (Reader *r, Header *h) {
   unsigned char head[MAGIC + 4];
-  if (reader_some(r, head, MAGIC) < MAGIC ||
-      memcmp(head, "\x93NUMPY", 6) != 0)
+  if (reader_some(r, head, MAGIC) < MAGIC || memcmp(head, "\x93NUMPY", 6) != 0)
     reader_wrong(r, "a .npy file");
   int version = head[6], bytes = version == 1 ? 2 : 4;
   if (version < 1 || version > 3 || head[7] != 0)
-    fnn_throw(FNN_EFORMAT, "%s: its version %d.%d is not known (1.0 to 3.0 "
-              "are)", r->name, version, head[7]);
+    fnn_throw(FNN_EFORMAT,
+              "%s: its version %d.%d is not known (1.0 to 3.0 "
+              "are)",
+              r->name, version, head[7]);
   reader_read(r, head + MAGIC, bytes);
   int64_t n = 0;
   for (int i = bytes - 1; i >= 0; i--) n = n << 8 | head[MAGIC + i];
@@ -169,9 +173,8 @@ Tensor *npy_read (Reader *r) {
   reader_unzip(r);
   read_header(r, &h);
   Element e = element(r, h.descr, &swap);
-  Tensor *x = h.fortran
-                ? read_fortran(r, e, swap, &h)
-                : element_read(r, e, swap, h.ndim, h.shape, "data");
+  Tensor *x = h.fortran ? read_fortran(r, e, swap, &h)
+                        : element_read(r, e, swap, h.ndim, h.shape, "data");
   reader_end(r);
   return fnn_escape(m, x);
 }
@@ -201,11 +204,12 @@ void fnn_npy_write (const char *path, Tensor *x) {
   char head[2 * 256] = "\x93NUMPY\1";
   size_t m = fnn_mark();
   int n = MAGIC + 2;
-  n += sprintf(head + n, "{'descr': '%s', 'fortran_order': False, "
-               "'shape': (", descr_of(path, x));
+  n += sprintf(head + n,
+               "{'descr': '%s', 'fortran_order': False, "
+               "'shape': (",
+               descr_of(path, x));
   for (int i = 0; i < x->ndim; i++)
-    n += sprintf(head + n, i > 0 ? ", %lld" : "%lld",
-                 (long long)x->shape[i]);
+    n += sprintf(head + n, i > 0 ? ", %lld" : "%lld", (long long)x->shape[i]);
   n += sprintf(head + n, x->ndim == 1 ? ",), }" : "), }");
   while ((n + 1) % ALIGN != 0) head[n++] = ' ';
   head[n++] = '\n';

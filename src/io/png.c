@@ -89,11 +89,12 @@ static Codec *codec_new (const char *path, Reader *r, Writer *w) {
   c->path = path;
   c->reader = r;
   c->writer = w;
-  c->png = r != NULL
-             ? png_create_read_struct_2(PNG_LIBPNG_VER_STRING, c, fail,
-                                        ignore, c, take, give)
-             : png_create_write_struct_2(PNG_LIBPNG_VER_STRING, c, fail,
-                                         ignore, c, take, give);
+  if (r != NULL)
+    c->png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, c, fail, ignore,
+                                      c, take, give);
+  else
+    c->png = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, c, fail, ignore,
+                                       c, take, give);
   if (c->png != NULL) c->info = png_create_info_struct(c->png);
   if (c->info == NULL) fnn_throw(FNN_EMEMORY, "%s: out of memory", path);
   return c;
@@ -143,15 +144,16 @@ static void keep_texts (fnn_Png *p, Codec *c) {
 
 /* Refuses sizes that the file's bytes cannot be the deflation of. */
 static void check_size (Codec *c, int64_t w, int64_t h) {
-  int64_t bits = png_get_bit_depth(c->png, c->info) *
-                 png_get_channels(c->png, c->info);
+  int64_t bits =
+      png_get_bit_depth(c->png, c->info) * png_get_channels(c->png, c->info);
   if (w > SIDE_MAX || h > SIDE_MAX)
     fnn_throw(FNN_EFORMAT, "%s: is %lld by %lld pixels (at most %d a side)",
               c->path, (long long)w, (long long)h, SIDE_MAX);
   if (w * h / 8 * bits / RATIO > c->reader->size)
-    fnn_throw(FNN_EFORMAT, "%s: truncated: %lld by %lld pixels do not fit "
-              "its %lld bytes", c->path, (long long)w, (long long)h,
-              (long long)c->reader->size);
+    fnn_throw(FNN_EFORMAT,
+              "%s: truncated: %lld by %lld pixels do not fit "
+              "its %lld bytes",
+              c->path, (long long)w, (long long)h, (long long)c->reader->size);
 }
 
 /* Asks for 8 bits a channel, colours instead of palettes, alpha instead of
@@ -169,8 +171,8 @@ static void read_pixels (fnn_Png *p, Codec *c) {
   check_size(c, w, h);
   ask_bytes(c);
   int64_t n = png_get_channels(c->png, c->info);
-  p->image = fnn_retain(tensor_new(3, (int64_t[]){ h, w, n }, FNN_U8,
-                                   device_cpu()));
+  p->image =
+      fnn_retain(tensor_new(3, (int64_t[]){ h, w, n }, FNN_U8, device_cpu()));
   png_bytep *row = mem_scratch((size_t)h * sizeof *row), data;
   data = tensor_data(p->image);
   for (int64_t i = 0; i < h; i++) row[i] = data + i * w * n;
@@ -216,9 +218,9 @@ static void convert (const uint8_t *x, int from, uint8_t *y, int to) {
   bool colour = from >= 3;
   uint8_t alpha = from % 2 == 0 ? x[from - 1] : 255;
   if (to <= 2)
-    y[0] = colour ? (uint8_t)((299 * x[0] + 587 * x[1] + 114 * x[2] + 500) /
-                              1000)
-                  : x[0];
+    y[0] = colour
+               ? (uint8_t)((299 * x[0] + 587 * x[1] + 114 * x[2] + 500) / 1000)
+               : x[0];
   else
     for (int i = 0; i < 3; i++) y[i] = x[colour ? i : 0];
   if (to % 2 == 0) y[to - 1] = alpha;
@@ -231,8 +233,8 @@ Tensor *fnn_png_image (fnn_Png *p, int channels) {
     fnn_throw(FNN_EARG, "png_image: channels must be 0 to 4 (got %d)",
               channels);
   if (channels == 0 || channels == from) return x;
-  Tensor *y = tensor_new(3, (int64_t[]){ x->shape[0], x->shape[1],
-                                         channels }, FNN_U8, device_cpu());
+  Tensor *y = tensor_new(3, (int64_t[]){ x->shape[0], x->shape[1], channels },
+                         FNN_U8, device_cpu());
   const uint8_t *px = tensor_data(x);
   uint8_t *py = tensor_data(y);
   for (int64_t i = 0; i < x->shape[0] * x->shape[1]; i++)
@@ -255,8 +257,7 @@ static bool latin1 (const char *s, char *to) {
     } else if ((*p & 0xfe) == 0xc2 && (p[1] & 0xc0) == 0x80) {
       *to++ = (char)((p[0] & 3) << 6 | (p[1] & 0x3f));
       p++;
-    } else
-      return false;
+    } else return false;
   }
   *to = '\0';
   return true;
@@ -272,8 +273,10 @@ static void check_key (const char *path, const char *key, const char *said) {
     ok &= (c >= 32 && c <= 126) || c >= 161;
   }
   if (!ok)
-    fnn_throw(FNN_EARG, "%s: \"%.80s\" is not a keyword of PNG (1 to 79 "
-              "Latin-1 letters, no space at an end or doubled)", path, key);
+    fnn_throw(FNN_EARG,
+              "%s: \"%.80s\" is not a keyword of PNG (1 to 79 "
+              "Latin-1 letters, no space at an end or doubled)",
+              path, key);
 }
 
 /* tEXt when Latin-1 can say it, else iTXt. */
@@ -306,7 +309,8 @@ void fnn_png_write (const char *path, Tensor *x, int ntext,
   int64_t n = x->ndim == 2 ? 1 : x->shape[2];
   if (x->dtype != FNN_U8 || x->ndim < 2 || x->ndim > 3 || n < 1 || n > 4 ||
       x->numel == 0 || x->shape[0] > SIDE_MAX || x->shape[1] > SIDE_MAX)
-    fnn_throw(FNN_ESHAPE, "png_write: expected u8 of shape (h, w) or (h, w, "
+    fnn_throw(FNN_ESHAPE,
+              "png_write: expected u8 of shape (h, w) or (h, w, "
               "1 to 4), got %s of shape %s",
               fnn_dtype_name((fnn_Dtype)x->dtype), shape_text(x));
   int64_t h = x->shape[0], w = x->shape[1];

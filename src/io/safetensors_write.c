@@ -43,23 +43,24 @@ static void add_tensor (json_t *root, const char *path, const char *name,
   fnn_Dtype t = (fnn_Dtype)x->dtype;
   int64_t end;
   check_text(path, "a tensor's name", name);
-  if (json_object_get(root, name) != NULL ||
-      strcmp(name, "__metadata__") == 0)
+  if (json_object_get(root, name) != NULL || strcmp(name, "__metadata__") == 0)
     fnn_throw(FNN_EARG, "%s: the name %s is given twice or reserved", path,
               name);
-  if (__builtin_add_overflow(*at, mem_mul(x->numel,
-        (int64_t)fnn_dtype_size(t), "safetensors_write"), &end))
+  if (__builtin_add_overflow(
+          *at,
+          mem_mul(x->numel, (int64_t)fnn_dtype_size(t), "safetensors_write"),
+          &end))
     fnn_throw(FNN_EARG, "%s: its data are too large", path);
   json_t *entry = json_object();
   if (json_object_set_new(root, name, entry) != 0) no_memory(path);
   bool ok = json_object_set_new(entry, "dtype",
-              json_string(element_name(element_of(t)))) == 0;
+                                json_string(element_name(element_of(t)))) == 0;
   json_t *shape = json_array();
   ok &= json_object_set_new(entry, "shape", shape) == 0;
   for (int i = 0; ok && i < x->ndim; i++)
     ok = json_array_append_new(shape, json_integer(x->shape[i])) == 0;
-  json_t *offsets = ok ? json_pack("[I,I]", (json_int_t)*at, (json_int_t)end)
-                       : NULL;
+  json_t *offsets =
+      ok ? json_pack("[I,I]", (json_int_t)*at, (json_int_t)end) : NULL;
   if (json_object_set_new(entry, "data_offsets", offsets) != 0)
     no_memory(path);
   *at = end;
@@ -77,9 +78,9 @@ static void put_header (Writer *w, const char *path, const char *header) {
   writer_put(w, "        ", (int64_t)(padded - n));
 }
 
-void fnn_safetensors_write (const char *path, int n,
-                            const char *const *names, Tensor *const *x,
-                            int nmeta, const char *const *keys,
+void fnn_safetensors_write (const char *path, int n, const char *const *names,
+                            Tensor *const *x, int nmeta,
+                            const char *const *keys,
                             const char *const *values) {
   size_t m = fnn_mark();
   int64_t at = 0;
