@@ -21,15 +21,28 @@ LUA_CFLAGS := $(shell pkg-config --cflags $(LUA))
 LUA_LIBS   := $(shell pkg-config --libs $(LUA))
 LIBS    := $(shell pkg-config --libs $(PKGS)) -lm -lpthread
 
+# Line editing in the program, where libedit is.
+EDIT    := $(shell pkg-config --modversion libedit 2>/dev/null)
+ifneq ($(EDIT),)
+EDIT_LIBS := $(shell pkg-config --libs libedit)
+EDIT_CFLAGS := -DFNN_EDIT='"$(EDIT)"' $(shell pkg-config --cflags libedit)
+endif
+
 VERSION := $(shell sed -n 's/^.define FNN_VERSION "\(.*\)"/\1/p' src/fnn.h)
 SOVERSION := $(firstword $(subst ., ,$(VERSION)))
 
 WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
            -Wvla -Wpointer-arith -Wwrite-strings
+# What a guard assigns is not read after its jump, which gcc cannot see.
+ifeq ($(shell $(CC) -Wclobbered -Werror -xc -c /dev/null -o /dev/null \
+  2>/dev/null && echo yes),yes)
+WARN    += -Wno-clobbered
+endif
 CFLAGS  ?=
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS))
 ALL_CFLAGS = -std=gnu11 $(OPT) $(WARN) $(WERROR) -fPIC -fvisibility=hidden \
-           -fno-math-errno -fno-trapping-math -pthread -MMD -MP \
+           -fno-math-errno -fno-trapping-math -fopenmp-simd -Wno-pass-failed \
+           -pthread -MMD -MP \
            $(PKG_CFLAGS) $(SAN) $(CFLAGS)
 LDFLAGS ?=
 
@@ -45,8 +58,9 @@ FLAGS_avx512   := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c \
 
 KERNELS := $(filter-out src/cpu/device.c,$(wildcard src/cpu/*.c))
 ENGINE  := $(filter-out $(KERNELS),$(wildcard src/*/*.c))
-BINDING := $(filter-out lua/fnn.c lua/repl.c,$(wildcard lua/*.c))
-PROGRAM := $(wildcard lua/fnn.c lua/repl.c)
+PROGRAM := $(addsuffix .c,$(addprefix lua/,fnn options call library repl edit \
+             progress env))
+BINDING := $(filter-out $(PROGRAM),$(wildcard lua/*.c))
 SCRIPTS := $(wildcard lua/fnn/*.lua lua/fnn/*/*.lua)
 
 obj      = $(patsubst %.c,$(BUILD)/%.o,$(1))
@@ -87,6 +101,10 @@ $(BUILD)/src/%.o: src/%.c
 $(BUILD)/lua/%.o: lua/%.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -Isrc $(LUA_CFLAGS) -c $< -o $@
+
+$(BUILD)/lua/edit.o: ALL_CFLAGS += $(EDIT_CFLAGS)
+$(BUILD)/lua/env.o: ALL_CFLAGS += $(EDIT_CFLAGS) \
+  -DFNN_FLAGS='"$(strip $(OPT) $(SAN) $(CFLAGS))"'
 
 define KERNEL_RULE
 $(BUILD)/cpu/$(1)-$(2)/%.o: src/cpu/%.c

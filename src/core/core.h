@@ -294,7 +294,8 @@ struct Node {
   Object o;
   const Rule *rule;
   uint64_t sequence;   /* later nodes have larger ones */
-  uint8_t nin, nsave;
+  int nin;
+  uint8_t nsave;
   bool spent;          /* passed by a walk that did not keep the graph */
   uint8_t dtype, ndim; /* of the output */
   bool queued;

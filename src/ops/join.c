@@ -22,17 +22,20 @@ static fnn_Dtype common_dtype (const char *op, int n, Tensor *const *x) {
   return t;
 }
 
-/* Each input's own stretch of gy. */
+/* Each input's own stretch of gy; held are their lengths. */
 static void cat_back (Node *n, Tensor *gy) {
-  const int64_t *shape;
+  const int64_t *length = fnn_data((Tensor *)n->held);
   int dim = (int)n->i[0];
-  int64_t start = 0;
-  for (int i = 0; i < n->nin; i++) {
-    graph_shape(n, i, &shape);
-    if (graph_wants(n, i))
-      graph_give(n, i, view_part(gy, dim, start, shape[dim], 1));
-    start += shape[dim];
-  }
+  for (int64_t i = 0, start = 0; i < n->nin; start += length[i++])
+    if (graph_wants(n, (int)i))
+      graph_give(n, (int)i, view_part(gy, dim, start, length[i], 1));
+}
+
+static Tensor *lengths (int n, Tensor *const *x, int dim) {
+  Tensor *y = tensor_new(1, (int64_t[]){ n }, FNN_I64, device_cpu());
+  int64_t *length = tensor_data(y);
+  for (int i = 0; i < n; i++) length[i] = x[i]->shape[dim];
+  return y;
 }
 
 static void check_cat (const Tensor *x, const Tensor *y, int dim, int i) {
@@ -40,9 +43,10 @@ static void check_cat (const Tensor *x, const Tensor *y, int dim, int i) {
   for (int d = 0; fits && d < x->ndim; d++)
     fits = d == dim || x->shape[d] == y->shape[d];
   if (!fits)
-    fnn_throw(FNN_ESHAPE, "cat: %s does not fit tensor %d, %s (only the "
-                          "joined dim may differ)", shape_text(x), i + 1,
-              shape_text(y));
+    fnn_throw(FNN_ESHAPE,
+              "cat: %s does not fit tensor %d, %s (only the "
+              "joined dim may differ)",
+              shape_text(x), i + 1, shape_text(y));
 }
 
 Tensor *fnn_cat (int n, Tensor *const *x, int dim) {
@@ -66,7 +70,10 @@ Tensor *fnn_cat (int n, Tensor *const *x, int dim) {
     start += length;
   }
   Node *node = graph_record(y, &rule, n, x, 0);
-  if (node != NULL) node->i[0] = dim;
+  if (node != NULL) {
+    node->i[0] = dim;
+    node->held = fnn_retain(lengths(n, x, dim));
+  }
   return y;
 }
 
@@ -87,9 +94,10 @@ Tensor *fnn_stack (int n, Tensor *const *x, int dim) {
               shape_text(x[0]));
   for (int i = 1; i < n; i++)
     if (!tensor_same_shape(x[0], x[i]))
-      fnn_throw(FNN_ESHAPE, "stack: %s does not fit tensor %d, %s (all shapes "
-                            "must be equal)", shape_text(x[0]), i + 1,
-                shape_text(x[i]));
+      fnn_throw(FNN_ESHAPE,
+                "stack: %s does not fit tensor %d, %s (all shapes "
+                "must be equal)",
+                shape_text(x[0]), i + 1, shape_text(x[i]));
   for (int d = 0; d < ndim; d++)
     shape[d] = d == at ? n : x[0]->shape[d < at ? d : d - 1];
   Tensor *y = tensor_new(ndim, shape, t, x[0]->storage->device);
@@ -137,9 +145,10 @@ Tensor *fnn_repeat (Tensor *x, int n, const int64_t *times) {
   int64_t shape[FNN_MAXDIM];
   int lead = n - x->ndim;
   if (lead < 0 || n > FNN_MAXDIM)
-    fnn_throw(FNN_ESHAPE, "repeat: %d counts for shape %s (expected %d or "
-                          "more, at most %d)", n, shape_text(x), x->ndim,
-              FNN_MAXDIM);
+    fnn_throw(FNN_ESHAPE,
+              "repeat: %d counts for shape %s (expected %d or "
+              "more, at most %d)",
+              n, shape_text(x), x->ndim, FNN_MAXDIM);
   for (int d = 0; d < n; d++) {
     if (times[d] < 0)
       fnn_throw(FNN_EARG, "repeat: a count of %lld", (long long)times[d]);

@@ -71,10 +71,8 @@ static Tensor *product (const Tensor *a, const Tensor *b, fnn_Dtype t,
   Tensor *c = tensor_new(n + 2, shape, t, a->storage->device);
   Tensor *rows = n > 0 && batch_of(b) == 1 ? folded(a) : NULL;
   if (c->numel == 0) return c;
-  if (rows != NULL)
-    kernel(c, matmul)(folded(c), rows, spread(b, 0, NULL), e);
-  else
-    kernel(c, matmul)(c, spread(a, n, shape), spread(b, n, shape), e);
+  if (rows != NULL) kernel(c, matmul)(folded(c), rows, spread(b, 0, NULL), e);
+  else kernel(c, matmul)(c, spread(a, n, shape), spread(b, n, shape), e);
   return c;
 }
 
@@ -152,8 +150,7 @@ static Tensor *as_column (const Tensor *x) {
 
 /* ga = gc b', gb = a' gc; summed over the batch that a or b was shared by. */
 static void matmul_back (Node *n, Tensor *gy) {
-  const int64_t *shape;
-  int na = graph_shape(n, 0, &shape), nb = graph_shape(n, 1, &shape);
+  int64_t na = n->i[0], nb = n->i[1]; /* dims of a and of b */
   fnn_Dtype t = (fnn_Dtype)gy->dtype;
   Tensor *gc = gy;
   if (nb == 1) gc = view_insert(gc, gc->ndim);
@@ -173,17 +170,22 @@ static void matmul_back (Node *n, Tensor *gy) {
 static void check_matmul (const Tensor *x, const Tensor *y) {
   int64_t shape[FNN_MAXDIM];
   if (x->ndim == 0 || y->ndim == 0)
-    fnn_throw(FNN_ESHAPE, "matmul: %s by %s: a tensor without dims is no "
-                          "matrix (multiply with mul)", shape_text(x),
-              shape_text(y));
+    fnn_throw(FNN_ESHAPE,
+              "matmul: %s by %s: a tensor without dims is no "
+              "matrix (multiply with mul)",
+              shape_text(x), shape_text(y));
   Tensor *a = as_row(x), *b = as_column(y);
   if (cols_of(a) != rows_of(b))
-    fnn_throw(FNN_ESHAPE, "matmul: the inner dimensions of %s and %s differ "
-                          "(%lld and %lld)", shape_text(x), shape_text(y),
-              (long long)cols_of(a), (long long)rows_of(b));
+    fnn_throw(FNN_ESHAPE,
+              "matmul: the inner dimensions of %s and %s differ "
+              "(%lld and %lld)",
+              shape_text(x), shape_text(y), (long long)cols_of(a),
+              (long long)rows_of(b));
   if (leading(a, b, shape) < 0)
-    fnn_throw(FNN_ESHAPE, "matmul: the leading dimensions of %s and %s do not "
-                          "broadcast", shape_text(x), shape_text(y));
+    fnn_throw(FNN_ESHAPE,
+              "matmul: the leading dimensions of %s and %s do not "
+              "broadcast",
+              shape_text(x), shape_text(y));
 }
 
 Tensor *fnn_matmul (Tensor *x, Tensor *y) {
@@ -199,6 +201,8 @@ Tensor *fnn_matmul (Tensor *x, Tensor *y) {
   if (n != NULL) {
     graph_save(n, 0, graph_wants(n, 1) ? x : NULL);
     graph_save(n, 1, graph_wants(n, 0) ? y : NULL);
+    n->i[0] = x->ndim;
+    n->i[1] = y->ndim;
   }
   return c;
 }
@@ -221,7 +225,7 @@ static Tensor *as_rows (const Tensor *x) {
 ** rows. */
 static void linear_back (Node *n, Tensor *gy) {
   const int64_t *shape;
-  int ndim = graph_shape(n, 0, &shape), act = (int)n->i[0];
+  int act = (int)n->i[0];
   fnn_Dtype t = (fnn_Dtype)gy->dtype;
   Tensor *gz = gy;
   if (act >= 0) {
@@ -231,23 +235,27 @@ static void linear_back (Node *n, Tensor *gy) {
   gz = as_rows(gz);
   if (graph_wants(n, 0)) {
     Tensor *gx = product(gz, graph_saved(n, 1), t, &plain);
+    int ndim = graph_shape(n, 0, &shape);
     graph_give(n, 0, view_fold(gx, ndim, shape));
   }
   if (graph_wants(n, 1))
-    graph_give(n, 1, product(transposed(gz), as_rows(graph_saved(n, 0)), t,
-                             &plain));
+    graph_give(n, 1,
+               product(transposed(gz), as_rows(graph_saved(n, 0)), t, &plain));
   if (n->nin > 2 && graph_wants(n, 2))
     graph_give(n, 2, fnn_sum(gz, 1, (int[]){ 0 }, false));
 }
 
 static void check_linear (const Tensor *x, const Tensor *w, const Tensor *b) {
   if (w->ndim != 2 || x->ndim == 0)
-    fnn_throw(FNN_ESHAPE, "linear: x %s and weight %s (expected x (..., in), "
-                          "weight (out, in))", shape_text(x), shape_text(w));
+    fnn_throw(FNN_ESHAPE,
+              "linear: x %s and weight %s (expected x (..., in), "
+              "weight (out, in))",
+              shape_text(x), shape_text(w));
   if (cols_of(as_row(x)) != cols_of(w))
-    fnn_throw(FNN_ESHAPE, "linear: the inner dimensions of x %s and weight %s "
-                          "differ (%lld and %lld)", shape_text(x),
-              shape_text(w), (long long)x->shape[x->ndim - 1],
+    fnn_throw(FNN_ESHAPE,
+              "linear: the inner dimensions of x %s and weight %s "
+              "differ (%lld and %lld)",
+              shape_text(x), shape_text(w), (long long)x->shape[x->ndim - 1],
               (long long)cols_of(w));
   if (b == NULL) return;
   tensor_check_device("linear", x, b);
@@ -257,8 +265,7 @@ static void check_linear (const Tensor *x, const Tensor *w, const Tensor *b) {
 }
 
 /* y = act(x w' + b) in one pass. */
-static Tensor *linear (Tensor *x, Tensor *w, Tensor *b, int act,
-                       fnn_Dtype t) {
+static Tensor *linear (Tensor *x, Tensor *w, Tensor *b, int act, fnn_Dtype t) {
   static const Rule rule = { "linear", linear_back };
   int64_t shape[FNN_MAXDIM];
   Epilogue e = { b != NULL ? tensor_dense(b) : NULL, act, false, 1 };
@@ -266,8 +273,8 @@ static Tensor *linear (Tensor *x, Tensor *w, Tensor *b, int act,
   memcpy(shape, x->shape, sizeof shape);
   shape[x->ndim - 1] = rows_of(w);
   y = view_fold(y, x->ndim, shape);
-  Node *n = graph_record(y, &rule, b != NULL ? 3 : 2,
-                         (Tensor *[]){ x, w, b }, 3);
+  Node *n =
+      graph_record(y, &rule, b != NULL ? 3 : 2, (Tensor *[]){ x, w, b }, 3);
   if (n != NULL) {
     graph_save(n, 0, graph_wants(n, 1) ? x : NULL);
     graph_save(n, 1, graph_wants(n, 0) ? w : NULL);

@@ -1,7 +1,7 @@
 /* ops.h - what the files of ops lend to each other. */
 
-#ifndef ops_h
-#define ops_h
+#ifndef ops_ops_h
+#define ops_ops_h
 
 #include "../core/core.h"
 

@@ -49,9 +49,11 @@ Tensor *fnn_narrow (Tensor *x, int dim, int64_t start, int64_t length) {
   dim = tensor_dim(x, dim, "narrow");
   int64_t n = x->shape[dim], first = start < 0 ? start + n : start;
   if (length < 0 || first < 0 || first > n || length > n - first)
-    fnn_throw(FNN_EARG, "narrow: %lld elements from place %lld on leave the "
-                        "%lld of the dim (shape %s)", (long long)length,
-              (long long)start, (long long)n, shape_text(x));
+    fnn_throw(FNN_EARG,
+              "narrow: %lld elements from place %lld on leave the "
+              "%lld of the dim (shape %s)",
+              (long long)length, (long long)start, (long long)n,
+              shape_text(x));
   return sliced(&rule, x, dim, first, length, 1);
 }
 
@@ -72,8 +74,9 @@ Tensor *fnn_slice (Tensor *x, int dim, int64_t start, int64_t length,
   dim = tensor_dim(x, dim, "slice");
   if (step == 0) fnn_throw(FNN_EARG, "slice: a step of 0 leads nowhere");
   if (!slice_fits(x->shape[dim], start, length, step))
-    fnn_throw(FNN_EARG, "slice: %lld elements from place %lld on, %lld apart, "
-                        "leave the %lld of the dim (shape %s)",
+    fnn_throw(FNN_EARG,
+              "slice: %lld elements from place %lld on, %lld apart, "
+              "leave the %lld of the dim (shape %s)",
               (long long)length, (long long)start, (long long)step,
               (long long)x->shape[dim], shape_text(x));
   return sliced(&rule, x, dim, start, length, length > 1 ? step : 1);
@@ -92,9 +95,10 @@ Tensor *fnn_select (Tensor *x, int dim, int64_t i) {
   dim = tensor_dim(x, dim, "select");
   int64_t size = x->shape[dim], at = i < 0 ? i + size : i;
   if (at < 0 || at >= size)
-    fnn_throw(FNN_EARG, "select: place %lld is outside the %lld of the dim "
-                        "(shape %s)", (long long)i, (long long)size,
-              shape_text(x));
+    fnn_throw(FNN_EARG,
+              "select: place %lld is outside the %lld of the dim "
+              "(shape %s)",
+              (long long)i, (long long)size, shape_text(x));
   Tensor *y = view_drop(view_part(x, dim, at, 1, 1), dim);
   Node *n = graph_record1(y, &rule, x, 0);
   if (n != NULL) {
@@ -123,8 +127,7 @@ static Tensor *diagonal_of (const Tensor *x, int64_t offset, int a, int b) {
 
 static void diagonal_back (Node *n, Tensor *gy) {
   Tensor *gx = zeros_like_input(n, gy);
-  kernel(gx, copy)(
-      diagonal_of(gx, n->i[0], (int)n->i[1], (int)n->i[2]), gy);
+  kernel(gx, copy)(diagonal_of(gx, n->i[0], (int)n->i[1], (int)n->i[2]), gy);
   graph_give(n, 0, gx);
 }
 

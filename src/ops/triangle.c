@@ -18,8 +18,10 @@ static void triangle_back (Node *n, Tensor *gy) {
 static Tensor *record (const Rule *rule, Tensor *x, int64_t diagonal,
                        bool upper) {
   if (x->ndim < 2)
-    fnn_throw(FNN_ESHAPE, "%s: shape %s is no matrix (expected 2 dims or "
-                          "more)", rule->name, shape_text(x));
+    fnn_throw(FNN_ESHAPE,
+              "%s: shape %s is no matrix (expected 2 dims or "
+              "more)",
+              rule->name, shape_text(x));
   /* Further out nothing changes, and the kernel's sums must not overflow. */
   int64_t most = x->shape[x->ndim - 1], least = -x->shape[x->ndim - 2];
   diagonal = max64(least, min64(diagonal, most));

@@ -36,11 +36,12 @@ static void infer (const Tensor *x, int ndim, const int64_t *shape,
     y[d] = shape[d];
     if (shape[d] >= 0)
       rest = mem_mul(rest, shape[d], "reshape: number of elements");
-    else if (shape[d] == -1 && hole < 0)
-      hole = d;
+    else if (shape[d] == -1 && hole < 0) hole = d;
     else
-      fnn_throw(FNN_ESHAPE, "reshape: bad shape %s (one size may be -1, no "
-                            "other may be negative)", text.s);
+      fnn_throw(FNN_ESHAPE,
+                "reshape: bad shape %s (one size may be -1, no "
+                "other may be negative)",
+                text.s);
   }
   if (hole >= 0 && rest != 0 && x->numel % rest == 0)
     y[hole] = x->numel / rest;
@@ -66,7 +67,7 @@ static bool restride (const Tensor *x, int ndim, const int64_t *shape,
     if (d > 0 && (x->shape[d - 1] == 1 || x->stride[d - 1] == old * base))
       continue; /* the chunk goes on */
     for (; v >= 0 && (new < old || shape[v] == 1); v--) {
-      stride[v] = new * base;
+      stride[v] = new *base;
       new *= shape[v];
     }
     if (new != old) return false;
@@ -108,10 +109,8 @@ Tensor *fnn_flatten (Tensor *x, int first, int last) {
   if (first > last)
     fnn_throw(FNN_EARG, "flatten: the first dim comes after the last");
   for (int d = 0; d < x->ndim; d++)
-    if (d > first && d <= last)
-      shape[n - 1] *= x->shape[d];
-    else
-      shape[n++] = x->shape[d];
+    if (d > first && d <= last) shape[n - 1] *= x->shape[d];
+    else shape[n++] = x->shape[d];
   return reshaped(&rule, x, n, shape);
 }
 
@@ -160,8 +159,10 @@ Tensor *fnn_unsqueeze (Tensor *x, int dim) {
   int at = dim < 0 ? dim + x->ndim + 1 : dim;
   check_ndim("unsqueeze", x->ndim + 1);
   if (at < 0 || at > x->ndim)
-    fnn_throw(FNN_EARG, "unsqueeze: dim %d is out of range for a tensor of "
-                        "shape %s", dim, shape_text(x));
+    fnn_throw(FNN_EARG,
+              "unsqueeze: dim %d is out of range for a tensor of "
+              "shape %s",
+              dim, shape_text(x));
   Tensor *y = view_insert(x, at);
   graph_record1(y, &rule, x, 0);
   return y;
@@ -249,8 +250,9 @@ Tensor *fnn_expand (Tensor *x, int ndim, const int64_t *shape) {
     fits = to[d] >= 0 && (have == 1 || to[d] == have);
   }
   if (!fits)
-    fnn_throw(FNN_ESHAPE, "expand: %s cannot become %s (only sizes of 1 "
-                          "stretch, and new dims come first)",
+    fnn_throw(FNN_ESHAPE,
+              "expand: %s cannot become %s (only sizes of 1 "
+              "stretch, and new dims come first)",
               shape_text(x), shape_print(&(ShapeText){ "" }, ndim, shape));
   shape_numel(ndim, to); /* must not overflow */
   Tensor *y = tensor_view(x, ndim, to, stride, x->offset);
