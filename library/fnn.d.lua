@@ -169,6 +169,97 @@ function Tensor:fill_ (value) end
 ---@return fnn.Tensor
 function Tensor:zero_ () end
 
+---Seeds the state's generator. Seeds from 2^63 on are given in decimal digits.
+---@param seed integer|string
+function fnn.manual_seed (seed) end
+
+---A generator. Without a seed the system gives one.
+---kind: string = "philox"    or "torch"
+---@param seed? integer|string
+---@param options? table
+---@return fnn.Generator
+function fnn.Generator (seed, options) end
+
+---The state's generator.
+---@return fnn.Generator
+function fnn.default_generator () end
+
+---Uniform numbers from 0 to before 1, in the sizes given.
+---generator: Generator     where they come from; also dtype and device
+---@param ... integer|table
+---@return fnn.Tensor
+function fnn.rand (...) end
+
+---Normal numbers of mean 0 and standard deviation 1.
+---@param ... integer|table
+---@return fnn.Tensor
+function fnn.randn (...) end
+
+---Uniform numbers from lo to before hi.
+---@param lo number
+---@param hi number
+---@param ... integer|table
+---@return fnn.Tensor
+function fnn.uniform (lo, hi, ...) end
+
+---Normal numbers.
+---@param mean number
+---@param std number
+---@param ... integer|table
+---@return fnn.Tensor
+function fnn.normal (mean, std, ...) end
+
+---Integers from lo to before hi, of dtype i64.
+---@param lo integer
+---@param hi integer
+---@param ... integer|table
+---@return fnn.Tensor
+function fnn.randint (lo, hi, ...) end
+
+---The ids 0 .. n-1 in random order.
+---@param n integer
+---@param options? table
+---@return fnn.Tensor
+function fnn.randperm (n, options) end
+
+---Fills x with uniform numbers, from 0 to before 1 by default.
+---@param lo? number
+---@param hi? number
+---@param options? table
+---@return fnn.Tensor
+function Tensor:uniform_ (lo, hi, options) end
+
+---Fills x with normal numbers, of mean 0 and deviation 1 by default.
+---@param mean? number
+---@param std? number
+---@param options? table
+---@return fnn.Tensor
+function Tensor:normal_ (mean, std, options) end
+
+---@class fnn.Generator
+local Generator = {}
+
+---Starts again from a seed.
+---@param seed integer|string
+---@return fnn.Generator
+function Generator:manual_seed (seed) end
+
+---The seed it was given.
+---@return integer
+function Generator:seed () end
+
+---"philox" or "torch".
+---@return string
+function Generator:kind () end
+
+---All of its state, as a u8 tensor.
+---@return fnn.Tensor
+function Generator:state () end
+
+---Goes on from a state.
+---@param state fnn.Tensor
+function Generator:set_state (state) end
+
 ---x + y.
 ---@param y fnn.Tensor|number
 ---@return fnn.Tensor
@@ -515,8 +606,9 @@ function Tensor:log_softmax (dim) end
 ---Zeroes each element with probability p (0.5) and scales the rest by
 ---1 / (1 - p).
 ---@param p? number
+---@param options? table
 ---@return fnn.Tensor
-function Tensor:dropout (p) end
+function Tensor:dropout (p, options) end
 
 ---A shared slot for one weight: its value, its gradient, and the optimizer's
 ---state for it. Every operation takes a Param where it takes a tensor. Tying two
@@ -627,5 +719,107 @@ function Param:is_frozen () end
 ---@param more? string
 ---@return fnn.Param
 function Param:to (what, more) end
+
+fnn.optim = {}
+
+---Gradient descent, with momentum if asked.
+---lr: number = 0.01           the learning rate
+---momentum: number = 0        the share of the last step that goes on
+---dampening: number = 0       how much less a gradient counts with momentum
+---weight_decay: number = 0    times the weight, added to its gradient
+---nesterov: boolean = false   looks ahead along the momentum
+---@param params fnn.Param[]|table[]
+---@param options? table
+---@return fnn.Optimizer
+function fnn.optim.SGD (params, options) end
+
+---Steps scaled by running means of the gradient and its square (Kingma and Ba
+---2015, arXiv:1412.6980).
+---lr: number = 0.001                the learning rate
+---betas: table = { 0.9, 0.999 }     how slowly the two means follow
+---eps: number = 1e-8                added to the root of the second
+---weight_decay: number = 0          times the weight, added to its gradient
+---amsgrad: boolean = false          uses the largest second mean so far
+---@param params fnn.Param[]|table[]
+---@param options? table
+---@return fnn.Optimizer
+function fnn.optim.Adam (params, options) end
+
+---Adam with weight decay applied to the weight itself (Loshchilov and Hutter
+---2019, arXiv:1711.05101). The options of Adam, weight_decay 0.01 by default.
+---@param params fnn.Param[]|table[]
+---@param options? table
+---@return fnn.Optimizer
+function fnn.optim.AdamW (params, options) end
+
+---@class fnn.Optimizer
+local Optimizer = {}
+
+---Changes the weights by their gradients.
+function Optimizer:step () end
+
+---Drops the gradients of all its Params.
+function Optimizer:zero_grad () end
+
+---The learning rate of a group, the first without one.
+---@param group? integer
+---@return number
+function Optimizer:lr (group) end
+
+---Changes the learning rate of a group, or of all.
+---@param lr number
+---@param group? integer
+function Optimizer:set_lr (lr, group) end
+
+---All Params, in the order of their groups.
+---@return fnn.Param[]
+function Optimizer:parameters () end
+
+---What is needed to go on later: the step and state tensors of each Param.
+---@return table
+function Optimizer:state () end
+
+---Takes back what state returned, for the same parameters in the same order.
+---@param state table
+function Optimizer:load_state (state) end
+
+---The Euclidean length of all gradients together.
+---@param params fnn.Optimizer|fnn.Param[]
+---@return number
+function fnn.optim.grad_norm (params) end
+
+---Scales all gradients down so that their length is at most most; returns the
+---length before.
+---@param params fnn.Optimizer|fnn.Param[]
+---@param most number
+---@return number
+function fnn.optim.clip_grad_norm (params, most) end
+
+---Moves each element of the gradients into [-most, most].
+---@param params fnn.Optimizer|fnn.Param[]
+---@param most number
+function fnn.optim.clip_grad_value (params, most) end
+
+---Whether no gradient has an infinite element or NaN.
+---@param params fnn.Optimizer|fnn.Param[]
+---@return boolean
+function fnn.optim.gradients_are_finite (params) end
+
+---As optim.grad_norm.
+---@return number
+function Optimizer:grad_norm () end
+
+---As optim.clip_grad_norm.
+---@param most number
+---@return number
+function Optimizer:clip_grad_norm (most) end
+
+---As optim.clip_grad_value.
+---@param most number
+function Optimizer:clip_grad_value (most) end
+
+---As optim.gradients_are_finite.
+---@return boolean
+function Optimizer:gradients_are_finite () end
 
 return fnn
