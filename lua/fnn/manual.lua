@@ -23,7 +23,7 @@
 local manual = {}
 
 local subjects = {
-  "tensor", "random", "ops", "grad", "optim"
+  "tensor", "shape", "ops", "random", "grad", "optim"
 }
 
 -- Splits a list of parameters at the commas outside brackets.
