@@ -298,7 +298,7 @@ function Tensor:tile (...) end
 ---The same as tile. `repeat` is a word of Lua, so call it as x["repeat"](x, 2).
 ---@param ... integer|table
 ---@return fnn.Tensor
-function Tensor:repeat (...) end
+Tensor["repeat"] = function (self, ...) end
 
 ---With the order reversed along these dimensions, or all.
 ---@param ... integer|table

@@ -119,4 +119,8 @@ describe("the generated reference", function ()
   it("is what the help texts say", function ()
     assert(os.execute("build/fnn scripts/reference --check"))
   end)
+
+  it("gives annotations that are Lua", function ()
+    assert(loadfile("library/fnn.d.lua"))
+  end)
 end)
