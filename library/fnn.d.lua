@@ -169,6 +169,225 @@ function Tensor:fill_ (value) end
 ---@return fnn.Tensor
 function Tensor:zero_ () end
 
+---The same elements in other sizes. One size may be -1: what is left.
+---@param ... integer|table
+---@return fnn.Tensor
+function Tensor:reshape (...) end
+
+---The same as reshape.
+---@param ... integer|table
+---@return fnn.Tensor
+function Tensor:view (...) end
+
+---The dimensions from first to last, or all, as one.
+---@param first? integer
+---@param last? integer
+---@return fnn.Tensor
+function Tensor:flatten (first, last) end
+
+---Without a dimension of size 1, or without all such.
+---@param dim? integer
+---@return fnn.Tensor
+function Tensor:squeeze (dim) end
+
+---With a new dimension of size 1 at that place.
+---@param dim integer
+---@return fnn.Tensor
+function Tensor:unsqueeze (dim) end
+
+---With dimensions a and b exchanged. A transposed operand of a product costs no
+---copy.
+---@param a integer
+---@param b integer
+---@return fnn.Tensor
+function Tensor:transpose (a, b) end
+
+---A matrix transposed.
+---@return fnn.Tensor
+function Tensor:t () end
+
+---With the dimensions in that order.
+---@param ... integer|table
+---@return fnn.Tensor
+function Tensor:permute (...) end
+
+---With dimensions of size 1 repeated to these sizes; -1 keeps a size.
+---@param ... integer|table
+---@return fnn.Tensor
+function Tensor:expand (...) end
+
+---Expanded to the shape of y.
+---@param y fnn.Tensor
+---@return fnn.Tensor
+function Tensor:expand_as (y) end
+
+---length places along dim from start on.
+---@param dim integer
+---@param start integer
+---@param length integer
+---@return fnn.Tensor
+function Tensor:narrow (dim, start, length) end
+
+---The places along dim from first to last, both included, as string.sub has it.
+---@param dim integer
+---@param first? integer
+---@param last? integer
+---@param step? integer
+---@return fnn.Tensor
+function Tensor:slice (dim, first, last, step) end
+
+---One place along dim, without that dimension.
+---@param dim integer
+---@param place integer
+---@return fnn.Tensor
+function Tensor:select (dim, place) end
+
+---The diagonal of dimensions a and b (1 and 2), offset places above the main
+---one, as a new last dimension.
+---@param offset? integer
+---@param a? integer
+---@param b? integer
+---@return fnn.Tensor
+function Tensor:diagonal (offset, a, b) end
+
+---Parts of that size along dim (1), the last one shorter; or parts of the sizes
+---in a table.
+---@param size integer|integer[]
+---@param dim? integer
+---@return fnn.Tensor[]
+function Tensor:split (size, dim) end
+
+---n parts of equal size along dim, the last one shorter.
+---@param n integer
+---@param dim? integer
+---@return fnn.Tensor[]
+function Tensor:chunk (n, dim) end
+
+---A tensor for each place along dim, without that dimension.
+---@param dim? integer
+---@return fnn.Tensor[]
+function Tensor:unbind (dim) end
+
+---The last two dimensions with zeros above a diagonal; 0 is the main one.
+---@param diagonal? integer
+---@return fnn.Tensor
+function Tensor:tril (diagonal) end
+
+---The last two dimensions with zeros below a diagonal.
+---@param diagonal? integer
+---@return fnn.Tensor
+function Tensor:triu (diagonal) end
+
+---Tensors joined along dim (1); the other sizes are equal.
+---@param tensors fnn.Tensor[]
+---@param dim? integer
+---@return fnn.Tensor
+function fnn.cat (tensors, dim) end
+
+---Tensors of one shape, joined along a new dimension.
+---@param tensors fnn.Tensor[]
+---@param dim? integer
+---@return fnn.Tensor
+function fnn.stack (tensors, dim) end
+
+---The tensor repeated that often along each dimension.
+---@param ... integer|table
+---@return fnn.Tensor
+function Tensor:tile (...) end
+
+---The same as tile. `repeat` is a word of Lua, so call it as x["repeat"](x, 2).
+---@param ... integer|table
+---@return fnn.Tensor
+Tensor["repeat"] = function (self, ...) end
+
+---With the order reversed along these dimensions, or all.
+---@param ... integer|table
+---@return fnn.Tensor
+function Tensor:flip (...) end
+
+---Moved by shift places along dim (1); what leaves at the end comes in at the
+---beginning.
+---@param shift integer
+---@param dim? integer
+---@return fnn.Tensor
+function Tensor:roll (shift, dim) end
+
+---The places along dim that ids name, in their order.
+---@param dim integer
+---@param ids fnn.Tensor|integer[]
+---@return fnn.Tensor
+function Tensor:index_select (dim, ids) end
+
+---For each element of ids the element of x with that id along dim, at the same
+---place in the others.
+---@param dim integer
+---@param ids fnn.Tensor
+---@return fnn.Tensor
+function Tensor:gather (dim, ids) end
+
+---x with each element of source added where ids says along dim.
+---@param dim integer
+---@param ids fnn.Tensor
+---@param source fnn.Tensor
+---@return fnn.Tensor
+function Tensor:scatter_add (dim, ids, source) end
+
+---The elements where mask is true, as a vector. The same as x[mask].
+---@param mask fnn.Tensor
+---@return fnn.Tensor
+function Tensor:masked_select (mask) end
+
+---The ids of the elements that are not zero, a row each.
+---@return fnn.Tensor
+function Tensor:nonzero () end
+
+---For each id a vector of zeros with a one at it.
+---@param classes? integer
+---@return fnn.Tensor
+function Tensor:one_hot (classes) end
+
+---The values in order along dim (the last), and their ids. Equal ones keep
+---theirs; NaN counts as the largest.
+---descending: boolean = false    largest first
+---@param dim? integer
+---@param options? table
+---@return fnn.Tensor
+---@return fnn.Tensor
+function Tensor:sort (dim, options) end
+
+---The ids of sort alone.
+---@param dim? integer
+---@param options? table
+---@return fnn.Tensor
+function Tensor:argsort (dim, options) end
+
+---The k largest values along dim (the last), largest first, and their ids.
+---largest: boolean = true    false for the smallest
+---@param k integer
+---@param dim? integer
+---@param options? table
+---@return fnn.Tensor
+---@return fnn.Tensor
+function Tensor:topk (k, dim, options) end
+
+---The matrix product of (..., m, k) and (..., k, n); leading dimensions
+---broadcast, and vectors count as rows or columns.
+---@param y fnn.Tensor
+---@return fnn.Tensor
+function Tensor:matmul (y) end
+
+---x times weight transposed, plus bias: (..., in) and (out, in) give (..., out).
+---@param weight fnn.Tensor
+---@param bias? fnn.Tensor
+---@return fnn.Tensor
+function Tensor:linear (weight, bias) end
+
+---A sum of products written with letters: fnn.einsum("ij,jk->ik", x, y).
+---@param spec string
+---@param ... fnn.Tensor|table
+---@return fnn.Tensor
+function fnn.einsum (spec, ...) end
+
 ---x + y.
 ---@param y fnn.Tensor|number
 ---@return fnn.Tensor
@@ -515,8 +734,100 @@ function Tensor:log_softmax (dim) end
 ---Zeroes each element with probability p (0.5) and scales the rest by
 ---1 / (1 - p).
 ---@param p? number
+---@param options? table
 ---@return fnn.Tensor
-function Tensor:dropout (p) end
+function Tensor:dropout (p, options) end
+
+---Seeds the state's generator. Seeds from 2^63 on are given in decimal digits.
+---@param seed integer|string
+function fnn.manual_seed (seed) end
+
+---A generator. Without a seed the system gives one.
+---kind: string = "philox"    or "torch"
+---@param seed? integer|string
+---@param options? table
+---@return fnn.Generator
+function fnn.Generator (seed, options) end
+
+---The state's generator.
+---@return fnn.Generator
+function fnn.default_generator () end
+
+---Uniform numbers from 0 to before 1, in the sizes given.
+---generator: Generator     where they come from; also dtype and device
+---@param ... integer|table
+---@return fnn.Tensor
+function fnn.rand (...) end
+
+---Normal numbers of mean 0 and standard deviation 1.
+---@param ... integer|table
+---@return fnn.Tensor
+function fnn.randn (...) end
+
+---Uniform numbers from lo to before hi.
+---@param lo number
+---@param hi number
+---@param ... integer|table
+---@return fnn.Tensor
+function fnn.uniform (lo, hi, ...) end
+
+---Normal numbers.
+---@param mean number
+---@param std number
+---@param ... integer|table
+---@return fnn.Tensor
+function fnn.normal (mean, std, ...) end
+
+---Integers from lo to before hi, of dtype i64.
+---@param lo integer
+---@param hi integer
+---@param ... integer|table
+---@return fnn.Tensor
+function fnn.randint (lo, hi, ...) end
+
+---The ids 0 .. n-1 in random order.
+---@param n integer
+---@param options? table
+---@return fnn.Tensor
+function fnn.randperm (n, options) end
+
+---Fills x with uniform numbers, from 0 to before 1 by default.
+---@param lo? number
+---@param hi? number
+---@param options? table
+---@return fnn.Tensor
+function Tensor:uniform_ (lo, hi, options) end
+
+---Fills x with normal numbers, of mean 0 and deviation 1 by default.
+---@param mean? number
+---@param std? number
+---@param options? table
+---@return fnn.Tensor
+function Tensor:normal_ (mean, std, options) end
+
+---@class fnn.Generator
+local Generator = {}
+
+---Starts again from a seed.
+---@param seed integer|string
+---@return fnn.Generator
+function Generator:manual_seed (seed) end
+
+---The seed it was given.
+---@return integer
+function Generator:seed () end
+
+---"philox" or "torch".
+---@return string
+function Generator:kind () end
+
+---All of its state, as a u8 tensor.
+---@return fnn.Tensor
+function Generator:state () end
+
+---Goes on from a state.
+---@param state fnn.Tensor
+function Generator:set_state (state) end
 
 ---A shared slot for one weight: its value, its gradient, and the optimizer's
 ---state for it. Every operation takes a Param where it takes a tensor. Tying two
@@ -627,5 +938,107 @@ function Param:is_frozen () end
 ---@param more? string
 ---@return fnn.Param
 function Param:to (what, more) end
+
+fnn.optim = {}
+
+---Gradient descent, with momentum if asked.
+---lr: number = 0.01           the learning rate
+---momentum: number = 0        the share of the last step that goes on
+---dampening: number = 0       how much less a gradient counts with momentum
+---weight_decay: number = 0    times the weight, added to its gradient
+---nesterov: boolean = false   looks ahead along the momentum
+---@param params fnn.Param[]|table[]
+---@param options? table
+---@return fnn.Optimizer
+function fnn.optim.SGD (params, options) end
+
+---Steps scaled by running means of the gradient and its square (Kingma and Ba
+---2015, arXiv:1412.6980).
+---lr: number = 0.001                the learning rate
+---betas: table = { 0.9, 0.999 }     how slowly the two means follow
+---eps: number = 1e-8                added to the root of the second
+---weight_decay: number = 0          times the weight, added to its gradient
+---amsgrad: boolean = false          uses the largest second mean so far
+---@param params fnn.Param[]|table[]
+---@param options? table
+---@return fnn.Optimizer
+function fnn.optim.Adam (params, options) end
+
+---Adam with weight decay applied to the weight itself (Loshchilov and Hutter
+---2019, arXiv:1711.05101). The options of Adam, weight_decay 0.01 by default.
+---@param params fnn.Param[]|table[]
+---@param options? table
+---@return fnn.Optimizer
+function fnn.optim.AdamW (params, options) end
+
+---@class fnn.Optimizer
+local Optimizer = {}
+
+---Changes the weights by their gradients.
+function Optimizer:step () end
+
+---Drops the gradients of all its Params.
+function Optimizer:zero_grad () end
+
+---The learning rate of a group, the first without one.
+---@param group? integer
+---@return number
+function Optimizer:lr (group) end
+
+---Changes the learning rate of a group, or of all.
+---@param lr number
+---@param group? integer
+function Optimizer:set_lr (lr, group) end
+
+---All Params, in the order of their groups.
+---@return fnn.Param[]
+function Optimizer:parameters () end
+
+---What is needed to go on later: the step and state tensors of each Param.
+---@return table
+function Optimizer:state () end
+
+---Takes back what state returned, for the same parameters in the same order.
+---@param state table
+function Optimizer:load_state (state) end
+
+---The Euclidean length of all gradients together.
+---@param params fnn.Optimizer|fnn.Param[]
+---@return number
+function fnn.optim.grad_norm (params) end
+
+---Scales all gradients down so that their length is at most most; returns the
+---length before.
+---@param params fnn.Optimizer|fnn.Param[]
+---@param most number
+---@return number
+function fnn.optim.clip_grad_norm (params, most) end
+
+---Moves each element of the gradients into [-most, most].
+---@param params fnn.Optimizer|fnn.Param[]
+---@param most number
+function fnn.optim.clip_grad_value (params, most) end
+
+---Whether no gradient has an infinite element or NaN.
+---@param params fnn.Optimizer|fnn.Param[]
+---@return boolean
+function fnn.optim.gradients_are_finite (params) end
+
+---As optim.grad_norm.
+---@return number
+function Optimizer:grad_norm () end
+
+---As optim.clip_grad_norm.
+---@param most number
+---@return number
+function Optimizer:clip_grad_norm (most) end
+
+---As optim.clip_grad_value.
+---@param most number
+function Optimizer:clip_grad_value (most) end
+
+---As optim.gradients_are_finite.
+---@return boolean
+function Optimizer:gradients_are_finite () end
 
 return fnn

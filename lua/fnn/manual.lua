@@ -22,7 +22,9 @@
 
 local manual = {}
 
-local subjects = { "tensor", "ops", "grad" }
+local subjects = {
+  "tensor", "shape", "ops", "random", "grad", "optim"
+}
 
 -- Splits a list of parameters at the commas outside brackets.
 local function split (list)

@@ -253,7 +253,7 @@ Tensor:softmax(dim: integer) -> Tensor
 Tensor:log_softmax(dim: integer) -> Tensor
   The logarithm of softmax, without overflow.
 
-Tensor:dropout(p?: number) -> Tensor
+Tensor:dropout(p?: number, options?: table) -> Tensor
   Zeroes each element with probability p (0.5) and scales the rest by
   1 / (1 - p).
 ]]
