@@ -1,31 +1,49 @@
 # Makefile - builds fnn.  Everything made goes to build/.
 #
 #   make            the program, the libraries, the Lua module
-#   make test       every test            make bench    the benchmarks
-#   make asan       the program and tests under ASan and UBSan, in build/asan
-#   make fuzz       the fuzz targets      make install  PREFIX= DESTDIR=
+#   make test       every test            make bench      the benchmarks
+#   make asan       program and tests under ASan and UBSan, in build/asan
+#   make tsan       the same under TSan   make fuzz       the fuzz targets
+#   make install    PREFIX= DESTDIR=      make uninstall  the same PREFIX
 #   make clean
+#
+# CC= chooses the compiler, CFLAGS= and LDFLAGS= add to its flags.  A build
+# for a graphics card (CUDA=) has its place in cuda/ and comes later.
 
 CC      ?= gcc
 PREFIX  ?= /usr/local
 BUILD   ?= build
 OPT     ?= -O3 -g
-LUA     ?= $(firstword $(foreach p,lua5.4 lua54 lua-5.4 lua,\
-             $(shell pkg-config --exists '$(p) >= 5.4' 2>/dev/null && echo $(p))))
+LUA     ?= $(firstword $(foreach p,lua5.4 lua54 lua-5.4 lua,$(shell \
+             pkg-config --exists '$(p) >= 5.4' 2>/dev/null && echo $(p))))
 PKGS    := jansson libpng zlib
 LUA_CFLAGS := $(shell pkg-config --cflags $(LUA))
 LUA_LIBS   := $(shell pkg-config --libs $(LUA))
 LIBS    := $(shell pkg-config --libs $(PKGS)) -lm -lpthread
+
+# Line editing in the program, where libedit is.
+EDIT    := $(shell pkg-config --modversion libedit 2>/dev/null)
+ifneq ($(EDIT),)
+EDIT_LIBS := $(shell pkg-config --libs libedit)
+EDIT_CFLAGS := -DFNN_EDIT='"$(EDIT)"' $(shell pkg-config --cflags libedit)
+endif
 
 VERSION := $(shell sed -n 's/^.define FNN_VERSION "\(.*\)"/\1/p' src/fnn.h)
 SOVERSION := $(firstword $(subst ., ,$(VERSION)))
 
 WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
            -Wvla -Wpointer-arith -Wwrite-strings
+# What a guard assigns is not read after its jump, which gcc cannot see.
+ifeq ($(shell $(CC) -Wclobbered -Werror -xc -c /dev/null -o /dev/null \
+  2>/dev/null && echo yes),yes)
+WARN    += -Wno-clobbered
+endif
 CFLAGS  ?=
-ALL_CFLAGS = -std=gnu11 $(OPT) $(WARN) -fPIC -fvisibility=hidden \
-           -fno-math-errno -fno-trapping-math -pthread -MMD -MP \
-           $(shell pkg-config --cflags $(PKGS)) $(SAN) $(CFLAGS)
+PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS))
+ALL_CFLAGS = -std=gnu11 $(OPT) $(WARN) $(WERROR) -fPIC -fvisibility=hidden \
+           -fno-math-errno -fno-trapping-math -fopenmp-simd -Wno-pass-failed \
+           -pthread -MMD -MP \
+           $(PKG_CFLAGS) $(SAN) $(CFLAGS)
 LDFLAGS ?=
 
 ARCH    := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
@@ -40,9 +58,10 @@ FLAGS_avx512   := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c \
 
 KERNELS := $(filter-out src/cpu/device.c,$(wildcard src/cpu/*.c))
 ENGINE  := $(filter-out $(KERNELS),$(wildcard src/*/*.c))
-BINDING := $(filter-out lua/fnn.c lua/repl.c,$(wildcard lua/*.c))
-PROGRAM := $(wildcard lua/fnn.c lua/repl.c)
-SCRIPTS := $(wildcard lua/fnn/*.lua)
+PROGRAM := $(addsuffix .c,$(addprefix lua/,fnn options call library repl edit \
+             progress env))
+BINDING := $(filter-out $(PROGRAM),$(wildcard lua/*.c))
+SCRIPTS := $(wildcard lua/fnn/*.lua lua/fnn/*/*.lua)
 
 obj      = $(patsubst %.c,$(BUILD)/%.o,$(1))
 KOBJ    := $(foreach i,$(ISAS),$(foreach r,f32 f64,\
@@ -58,16 +77,18 @@ $(BUILD)/libfnn.a: $(EOBJ)
 	$(AR) rcs $@ $^
 
 $(BUILD)/libfnn.so.$(VERSION): $(EOBJ)
-	$(CC) -shared -Wl,-soname,libfnn.so.$(SOVERSION) $(SAN) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(CC) -shared -Wl,-soname,libfnn.so.$(SOVERSION) $(SAN) $(LDFLAGS) \
+	  -o $@ $^ $(LIBS)
 
 $(BUILD)/libfnn.so: $(BUILD)/libfnn.so.$(VERSION)
 	ln -sf libfnn.so.$(VERSION) $(BUILD)/libfnn.so.$(SOVERSION)
 	ln -sf libfnn.so.$(SOVERSION) $@
 
 # Linked -z nodelete: lua_close must not unload code that threads still run.
+# libfnn.so is beside it in build/, and two folders up where it is installed.
 $(BUILD)/fnn.so: $(BOBJ) $(BUILD)/libfnn.so
-	$(CC) -shared -Wl,-z,nodelete -Wl,-rpath,'$$ORIGIN' $(SAN) $(LDFLAGS) \
-	  -o $@ $(BOBJ) -L$(BUILD) -lfnn $(LIBS)
+	$(CC) -shared -Wl,-z,nodelete -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../..' \
+	  $(SAN) $(LDFLAGS) -o $@ $(BOBJ) -L$(BUILD) -lfnn $(LIBS)
 
 # The program holds engine and Lua, and exports Lua's API for C modules.
 $(BUILD)/fnn: $(POBJ) $(BOBJ) $(EOBJ)
@@ -79,7 +100,11 @@ $(BUILD)/src/%.o: src/%.c
 
 $(BUILD)/lua/%.o: lua/%.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(LUA_CFLAGS) -c $< -o $@
+	$(CC) $(ALL_CFLAGS) -Isrc $(LUA_CFLAGS) -c $< -o $@
+
+$(BUILD)/lua/edit.o: ALL_CFLAGS += $(EDIT_CFLAGS)
+$(BUILD)/lua/env.o: ALL_CFLAGS += $(EDIT_CFLAGS) \
+  -DFNN_FLAGS='"$(strip $(OPT) $(SAN) $(CFLAGS))"'
 
 define KERNEL_RULE
 $(BUILD)/cpu/$(1)-$(2)/%.o: src/cpu/%.c
@@ -95,10 +120,99 @@ $(BUILD)/lua/embed.c: $(SCRIPTS) scripts/embed
 	scripts/embed $(SCRIPTS) > $@
 
 $(BUILD)/lua/embed.o: $(BUILD)/lua/embed.c
-	$(CC) $(ALL_CFLAGS) -Ilua $(LUA_CFLAGS) -c $< -o $@
+	$(CC) $(ALL_CFLAGS) -Ilua -Isrc $(LUA_CFLAGS) -c $< -o $@
+
+# ---------------------------------------------------------------------------
+# Tests, checked builds, benchmarks
+# ---------------------------------------------------------------------------
+
+TESTS   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*.c))
+FUZZERS := $(patsubst %.c,$(BUILD)/%,$(wildcard fuzz/*.c))
+CMOCKA   = $(shell pkg-config --cflags --libs cmocka)
+CHECKED := -g -fno-omit-frame-pointer
+UNDEFINED := undefined -fno-sanitize-recover=undefined
+
+tests: $(TESTS)
+fuzzers: $(FUZZERS)
+
+# C tests see the private headers, the binding and Lua.
+$(BUILD)/tests/%: tests/%.c $(BUILD)/libfnn.a $(BOBJ)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(LUA_CFLAGS) $(LDFLAGS) -Wl,-E -o $@ $< $(BOBJ) \
+	  $(BUILD)/libfnn.a $(LUA_LIBS) $(CMOCKA) $(LIBS) -ldl
+
+$(BUILD)/fuzz/%: fuzz/%.c $(BUILD)/libfnn.a $(BOBJ)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(LUA_CFLAGS) $(LDFLAGS) -fsanitize=fuzzer -Wl,-E \
+	  -o $@ $< $(BOBJ) $(BUILD)/libfnn.a $(LUA_LIBS) $(LIBS) -ldl
+
+test: all tests
+	scripts/test --no-setup
+
+asan:
+	$(MAKE) BUILD=build/asan OPT=-O1 \
+	  SAN="-fsanitize=address,$(UNDEFINED) $(CHECKED)" all tests
+
+tsan:
+	$(MAKE) BUILD=build/tsan OPT=-O1 SAN="-fsanitize=thread $(CHECKED)" \
+	  all tests
+
+fuzz:
+	$(MAKE) BUILD=build/fuzz CC=clang OPT=-O1 fuzzers \
+	  SAN="-fsanitize=fuzzer-no-link,address,$(UNDEFINED) $(CHECKED)"
+
+bench: all
+	$(BUILD)/fnn bench/run.lua
+
+# ---------------------------------------------------------------------------
+# Installing
+# ---------------------------------------------------------------------------
+
+LIBDIR  ?= $(PREFIX)/lib
+CMOD    ?= $(LIBDIR)/lua/5.4
+SHARE   := $(DESTDIR)$(PREFIX)/share
+HEADERS := $(wildcard src/*.h) lua/fnnlib.h
+
+$(BUILD)/fnn.1: docs/fnn.1.scd
+	@mkdir -p $(@D)
+	scdoc < $< > $@
+
+install: all $(if $(shell command -v scdoc),$(BUILD)/fnn.1)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(CMOD) \
+	  $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/include \
+	  $(SHARE)/man/man1 $(SHARE)/doc/fnn $(SHARE)/fnn/library
+	install -m 755 $(BUILD)/fnn $(DESTDIR)$(PREFIX)/bin
+	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include
+	install -m 644 $(BUILD)/libfnn.a $(DESTDIR)$(LIBDIR)
+	install -m 755 $(BUILD)/libfnn.so.$(VERSION) $(DESTDIR)$(LIBDIR)
+	cp -P $(BUILD)/libfnn.so.$(SOVERSION) $(BUILD)/libfnn.so \
+	  $(DESTDIR)$(LIBDIR)
+	install -m 755 $(BUILD)/fnn.so $(DESTDIR)$(CMOD)
+	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|' \
+	  -e 's|@VERSION@|$(VERSION)|; s|@PKGS@|$(PKGS)|; s|@CMOD@|$(CMOD)|' \
+	  fnn.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/fnn.pc
+	test ! -f $(BUILD)/fnn.1 || \
+	  install -m 644 $(BUILD)/fnn.1 $(SHARE)/man/man1
+	install -m 644 library/fnn.d.lua $(SHARE)/fnn/library
+	cp -R README.md CHANGELOG.md LICENSE docs examples $(SHARE)/doc/fnn
+
+# The Lua module and the engine it needs, in one folder: for LuaRocks.
+install-module: $(BUILD)/fnn.so
+	install -d $(DESTDIR)$(CMOD)
+	install -m 755 $(BUILD)/fnn.so $(DESTDIR)$(CMOD)
+	install -m 755 $(BUILD)/libfnn.so.$(VERSION) \
+	  $(DESTDIR)$(CMOD)/libfnn.so.$(SOVERSION)
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/fnn $(DESTDIR)$(LIBDIR)/libfnn.* \
+	  $(DESTDIR)$(CMOD)/fnn.so $(DESTDIR)$(LIBDIR)/pkgconfig/fnn.pc \
+	  $(addprefix $(DESTDIR)$(PREFIX)/include/,$(notdir $(HEADERS))) \
+	  $(SHARE)/man/man1/fnn.1
+	rm -rf $(SHARE)/doc/fnn $(SHARE)/fnn
 
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all clean
+.PHONY: all tests fuzzers test asan tsan fuzz bench install install-module \
+  uninstall clean
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -152,13 +152,15 @@ FNN_API void fnn_report (fnn_Level level, const char *fmt, ...)
 /* Reports progress to the host; throws FNN_ECANCEL when it says stop. */
 FNN_API void fnn_progress (const char *what, int64_t step, int64_t total);
 
-/* Threads of the process's pool.  n 0: as many as the process may use. */
+/* How many threads of the process's one pool work for the current context,
+** the caller included.  n 0: as many as the process has CPUs to run on. */
 FNN_API void fnn_threads (int n);
 FNN_API int fnn_thread_count (void);
 
-/* A cancel token.  fnn_cancel may be called from any thread or a signal
-** handler; the running op stops within about 50 ms and throws FNN_ECANCEL,
-** which clears the token. */
+/* A cancel token, or NULL when there is no memory for one.  fnn_cancel may be
+** called from any thread or a signal handler; the running op stops within
+** about 50 ms and throws FNN_ECANCEL, which clears the token.  Tokens are
+** counted: a context keeps the one it was opened with alive. */
 FNN_API fnn_Cancel *fnn_cancel_new (void);
 FNN_API void fnn_cancel_free (fnn_Cancel *t);
 FNN_API void fnn_cancel (fnn_Cancel *t);
@@ -394,7 +396,8 @@ FNN_API fnn_Tensor *fnn_linear (fnn_Tensor *x, fnn_Tensor *w, fnn_Tensor *b,
 FNN_API fnn_Tensor *fnn_einsum (const char *spec, int n,
                                 fnn_Tensor *const *x);
 
-/* Ids are integer tensors that count from 0. */
+/* Ids are integer tensors that count from 0.  The dims of index_select's take
+** dim's place.  classes -1: one more than the largest id. */
 FNN_API fnn_Tensor *fnn_index_select (fnn_Tensor *x, int dim, fnn_Tensor *ids);
 FNN_API fnn_Tensor *fnn_gather (fnn_Tensor *x, int dim, fnn_Tensor *ids);
 FNN_API fnn_Tensor *fnn_scatter_add (fnn_Tensor *x, int dim, fnn_Tensor *ids,
@@ -463,6 +466,98 @@ FNN_API void fnn_record (fnn_Tensor *y, const char *name, int n,
 typedef fnn_Tensor *(*fnn_Hook) (void *ud, fnn_Tensor *g);
 FNN_API void fnn_hook (fnn_Tensor *x, fnn_Hook f, void (*release)(void *ud),
                        void *ud);
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** Files.  Paths go through the host's open.  A bad file throws FNN_EFORMAT,
+** one that the system refuses FNN_EFILE; the message begins with the path.
+** Writers leave the old file or the whole new one.
+** =======================================================
+*/
+
+/* A safetensors file; its tensors are read one at a time, on the CPU.  Dtypes
+** that the engine lacks widen: I8 I16 U16 to i32, U32 U64 to i64, F8 to f32.
+** Strings and shapes last as long as f. */
+typedef struct fnn_Safetensors fnn_Safetensors;
+FNN_API fnn_Safetensors *fnn_safetensors_open (const char *path);
+FNN_API int64_t fnn_safetensors_count (const fnn_Safetensors *f);
+FNN_API int64_t fnn_safetensors_find (const fnn_Safetensors *f,
+                                      const char *name); /* -1: none */
+FNN_API const char *fnn_safetensors_name (const fnn_Safetensors *f,
+                                          int64_t i);
+FNN_API const char *fnn_safetensors_dtype (const fnn_Safetensors *f,
+                                           int64_t i); /* "BF16" */
+/* Returns the number of dims. */
+FNN_API int fnn_safetensors_shape (const fnn_Safetensors *f, int64_t i,
+                                   const int64_t **shape);
+FNN_API fnn_Tensor *fnn_safetensors_read (fnn_Safetensors *f, int64_t i);
+/* The metadata: NULL when there is no such key. */
+FNN_API const char *fnn_safetensors_meta (const fnn_Safetensors *f,
+                                          const char *key);
+FNN_API int64_t fnn_safetensors_meta_count (const fnn_Safetensors *f);
+FNN_API const char *fnn_safetensors_meta_key (const fnn_Safetensors *f,
+                                              int64_t i);
+/* Writes n tensors in the order given, and nmeta pairs of metadata. */
+FNN_API void fnn_safetensors_write (const char *path, int n,
+                                    const char *const *names,
+                                    fnn_Tensor *const *x, int nmeta,
+                                    const char *const *keys,
+                                    const char *const *values);
+
+/* numpy's .npy: one array of numbers or bools. */
+FNN_API fnn_Tensor *fnn_npy_read (const char *path);
+FNN_API void fnn_npy_write (const char *path, fnn_Tensor *x); /* not bf16 */
+
+/* IDX, the format of MNIST, plain or in gzip. */
+FNN_API fnn_Tensor *fnn_idx_read (const char *path);
+
+/* A table of numbers in CSV, plain or in gzip, perhaps with a column of class
+** names: class ids count from 0 in the sorted order of the names (numbers by
+** value, before others by bytes). */
+enum { FNN_CSV_NOLABEL = INT32_MIN };
+typedef struct fnn_CsvOptions {
+  char separator;
+  int header;      /* 1: the first row has names; 0: it has not; -1: it has
+                      if none of its fields is a number */
+  int label;       /* the column of class names; negative from the end */
+  fnn_Dtype dtype; /* of the values: FNN_F32 or FNN_F64 */
+} fnn_CsvOptions;
+#define FNN_CSV_INIT { ',', -1, FNN_CSV_NOLABEL, FNN_F32 }
+
+typedef struct fnn_Csv fnn_Csv;
+FNN_API fnn_Csv *fnn_csv_read (const char *path, const fnn_CsvOptions *o);
+FNN_API fnn_Tensor *fnn_csv_values (const fnn_Csv *c); /* (rows, columns) */
+FNN_API fnn_Tensor *fnn_csv_labels (const fnn_Csv *c); /* (rows) i64, NULL */
+FNN_API int fnn_csv_class_count (const fnn_Csv *c);
+FNN_API const char *fnn_csv_class (const fnn_Csv *c, int i);
+/* The name of a column of values; NULL without a header. */
+FNN_API const char *fnn_csv_column (const fnn_Csv *c, int i);
+
+/* A PNG image, decoded, and its texts (UTF-8). */
+typedef struct fnn_Png fnn_Png;
+FNN_API fnn_Png *fnn_png_read (const char *path);
+/* u8 (h, w, channels); channels 0: as in the file, 1: grey, 2: grey and
+** alpha, 3: RGB, 4: RGBA.  16 bits are rounded to 8; alpha that is not asked
+** for is dropped, a missing one is 255; grey is ITU-R 601's luma. */
+FNN_API fnn_Tensor *fnn_png_image (fnn_Png *p, int channels);
+FNN_API int fnn_png_text_count (const fnn_Png *p);
+FNN_API const char *fnn_png_text (const fnn_Png *p, int i,
+                                  const char **key);
+/* x: u8 (h, w) or (h, w, 1 .. 4). */
+FNN_API void fnn_png_write (const char *path, fnn_Tensor *x, int ntext,
+                            const char *const *keys,
+                            const char *const *texts);
+
+/* Drawing into an image, u8 (h, w, 3) on the CPU; what is outside is cut
+** off.  color is 0xRRGGBB.  A letter takes 6 by 9 dots of scale pixels, a
+** line 10; line 0 fills the rectangle, else it is the frame's width. */
+FNN_API void fnn_draw_rect (fnn_Tensor *image, int64_t x, int64_t y,
+                            int64_t w, int64_t h, int64_t line,
+                            uint32_t color);
+FNN_API void fnn_draw_text (fnn_Tensor *image, int64_t x, int64_t y,
+                            int scale, uint32_t color, const char *text);
 
 /* }====================================================== */
 

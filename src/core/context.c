@@ -33,10 +33,8 @@ static fnn_Context *context_new (const fnn_Host *host, Account *a) {
 /* What allocates and may throw when a context is made. */
 static void fill (void *ud) {
   fnn_Context *c = ud;
-  if (c->cancel == NULL) {
-    c->cancel = fnn_cancel_new();
-    c->owns_cancel = true;
-  }
+  if (c->cancel == NULL) c->cancel = fnn_cancel_new();
+  if (c->cancel == NULL) fnn_throw(FNN_EMEMORY, "open: no memory");
   uint64_t seed = generator_entropy();
   c->generator = fnn_retain(fnn_generator("philox", seed));
 }
@@ -62,8 +60,7 @@ fnn_Context *fnn_open (const fnn_Host *host) {
     account_release(a);
     return NULL;
   }
-  c->cancel = h.cancel;
-  if (h.threads > 0) fnn_threads(h.threads);
+  if (h.cancel != NULL) c->cancel = cancel_retain(h.cancel);
   return context_fill(c);
 }
 
@@ -73,7 +70,7 @@ fnn_Context *context_child (fnn_Context *parent) {
     account_release(parent->account);
     return NULL;
   }
-  c->cancel = parent->cancel;
+  c->cancel = cancel_retain(parent->cancel);
   c->child = true;
   c->host.reclaim = NULL; /* belongs to the parent's thread */
   return context_fill(c);
@@ -85,7 +82,7 @@ void fnn_close (fnn_Context *c) {
   c->finalizing = true;
   while (c->npool > 0) fnn_release(c->pool[--c->npool]);
   fnn_release(c->generator);
-  if (c->owns_cancel) fnn_cancel_free(c->cancel);
+  fnn_cancel_free(c->cancel);
   mem_free(c->pool, c->poolcap * sizeof *c->pool);
   object_free_lists(c);
   fnn_use(before == c ? NULL : before);

@@ -75,6 +75,7 @@ void frame_leave (Frame *f);
 ** room for it where a throw would lose the reference. */
 void *frame_adopt (void *o);
 void frame_room (void);
+bool frame_try_adopt (void *o); /* without allocating; false: no room */
 
 typedef struct Account Account;
 typedef struct Node Node;
@@ -91,13 +92,14 @@ struct fnn_Context {
   char message[MESSAGE_MAX];
   fnn_Host host;
   Account *account;
-  fnn_Cancel *cancel;
-  bool owns_cancel;
-  bool child; /* made by context_child: account and token are borrowed */
+  fnn_Cancel *cancel; /* one of its references */
+  bool child; /* made by context_child: shares account and token */
   bool grad_mode;
   bool destroying; /* an object's destroy runs: others wait in dead */
   bool finalizing;        /* a collector runs us: no reclaim, no poll */
   bool reclaiming;
+  void (*reclaim_library)(void *ud); /* the bindings' collector, if any */
+  void *library;
   uint64_t since_collect; /* bytes of storage made since the last collection */
   uint64_t nodes;
   uint64_t sequence; /* of the next node */
@@ -206,6 +208,9 @@ Tensor *tensor_scalar (double v, fnn_Dtype t, const fnn_Device *d);
 Tensor *tensor_view (const Tensor *x, int ndim, const int64_t *shape,
                      const int64_t *stride, int64_t offset);
 Tensor *tensor_alias (const Tensor *x); /* the same view, plain */
+/* A dense tensor over s, whose reference it takes. */
+Tensor *tensor_over (fnn_Storage *s, int ndim, const int64_t *shape,
+                     fnn_Dtype t);
 
 /* Copies in another dtype, or on another device; x itself if it fits. */
 Tensor *tensor_convert (const Tensor *x, fnn_Dtype t);
@@ -292,7 +297,8 @@ struct Node {
   Object o;
   const Rule *rule;
   uint64_t sequence;   /* later nodes have larger ones */
-  uint8_t nin, nsave;
+  int nin;
+  uint8_t nsave;
   bool spent;          /* passed by a walk that did not keep the graph */
   uint8_t dtype, ndim; /* of the output */
   bool queued;
@@ -444,15 +450,21 @@ void device_register (const fnn_Device *d);
 
 /*
 ** {======================================================
-** Threads and random numbers
+** Cancelling, threads and random numbers
 ** =======================================================
 */
+
+fnn_Cancel *cancel_retain (fnn_Cancel *t); /* fnn_cancel_free gives it back */
+bool cancel_is_set (const fnn_Cancel *t);
+/* Clears the current context's token and throws FNN_ECANCEL. */
+FNN_NORETURN void cancel_throw (void);
 
 /* Runs f(ud, task, worker) for task 0 .. n-1 on the pool; worker < the
 ** count that threads_width tells.  Returns when all are done.  f must not
 ** throw or allocate.  Which worker runs a task is not determined: results
-** must not depend on it.  A set cancel token skips the tasks left, and the
-** caller throws. */
+** must not depend on it.  A set cancel token skips the tasks left, and then
+** the caller throws.  Inside a task, or while another thread's job has the
+** pool, all tasks run on the caller. */
 typedef void (*Task) (void *ud, int64_t task, int worker);
 void threads_run (int64_t n, Task f, void *ud);
 int threads_width (void);

@@ -278,9 +278,10 @@ static bool over_limit (Account *a, uint64_t bytes) {
 
 /* Asks the host to drop what it can; it may run finalizers of ours. */
 static void reclaim (fnn_Context *c) {
-  if (c->host.reclaim != NULL && !c->reclaiming && !c->finalizing) {
+  if (!c->reclaiming && !c->finalizing) {
     c->reclaiming = true;
-    c->host.reclaim(c->host.ud);
+    if (c->reclaim_library != NULL) c->reclaim_library(c->library);
+    if (c->host.reclaim != NULL) c->host.reclaim(c->host.ud);
     c->reclaiming = false;
   }
   trim(c->account, 0);

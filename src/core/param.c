@@ -62,7 +62,8 @@ void fnn_set_gradient (Param *p, Tensor *g) {
   if (g != NULL) {
     check_fits("set_gradient", p, g);
     tensor_check_device("set_gradient", p->value, g);
-    g = tensor_alias(tensor_convert(g, (fnn_Dtype)p->value->dtype));
+    g = tensor_convert(tensor_dense(g), (fnn_Dtype)p->value->dtype);
+    g = tensor_alias(g);
   }
   fnn_retain(g);
   fnn_release(p->grad);

@@ -60,6 +60,13 @@ void *frame_adopt (void *o) {
   return o;
 }
 
+bool frame_try_adopt (void *o) {
+  fnn_Context *c = context();
+  if (c->npool == c->poolcap) return false;
+  c->pool[c->npool++] = o;
+  return true;
+}
+
 size_t fnn_mark (void) { return context()->npool; }
 
 void *fnn_escape (size_t mark, void *o) {

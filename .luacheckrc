@@ -1,0 +1,7 @@
+-- Lua 5.4 and no globals of our own: fnn sets none.
+std = "lua54"
+max_line_length = 80
+self = false  -- a method need not use its receiver
+files["spec"] = { std = "+busted" }
+files["library"] = { ignore = { ".*" } }  -- annotations, not code
+exclude_files = { "build" }

@@ -1,0 +1,80 @@
+-- grad.lua - help on gradients and parameters.
+return [[
+# Gradients
+
+An operation on a Param, or on a tensor made from one, remembers how to go
+back. `loss:backward()` walks back from a tensor of one element and adds to
+each Param's gradient. There is no tape to start or stop; a tensor that no
+Param went into is plain data. Integer and bool results are always plain data.
+
+fnn.Param(x: Tensor) -> Param
+  A shared slot for one weight: its value, its gradient, and the optimizer's
+  state for it. Every operation takes a Param where it takes a tensor. Tying two
+  layers is using one Param twice. Also the way to the gradient of an input.
+
+Tensor:backward(gradient?: Tensor, options?: table)
+  Adds the gradient of x to each Param that x was made from. Without gradient x
+  has one element, and the gradient starts as 1. A graph can be walked once.
+  retain_graph: boolean = false    keeps it for another walk
+
+fnn.grad(x: Tensor, params: Param|Param[], options?: table)
+    -> Tensor|table
+  The gradients of x for a list of Params, in its order, or for one; false
+  where x does not depend on it. The Params' own gradients stay as they are.
+  retain_graph: boolean = false    keeps the graph for another walk
+  gradient: Tensor                 the gradient of x, if it has many elements
+
+fnn.no_grad(f: function, ...: any) -> any
+  Calls f with the arguments and returns its results; nothing is recorded
+  inside. The mode is restored when f raises. Yielding out of f raises.
+
+fnn.enable_grad(f: function, ...: any) -> any
+  The same, but recording; for use inside no_grad.
+
+fnn.is_grad_enabled() -> boolean
+  Whether operations are recorded now.
+
+fnn.record(y: Tensor, name: string, inputs: Tensor[], back: function)
+    -> Tensor
+  Gives a result that the script computed a derivative of its own. back(gy) is
+  given the gradient of y and returns the gradient of each input in order, or
+  nil for one that has none. name is used in error messages.
+
+Tensor:detach() -> Tensor
+  The same values without their history; memory is shared.
+
+Tensor:has_graph() -> boolean
+  Whether a gradient would flow back from x.
+
+Tensor:register_hook(f: function)
+  f(g) is called with each gradient that reaches x. What it returns, if not nil,
+  takes its place.
+
+# Parameters
+
+A Param has all methods of tensors, on its value, and these.
+
+Param:value() -> Tensor
+  The weight as a tensor. It shares memory with the Param.
+
+Param:grad() -> Tensor|nil
+  The gradient collected so far, or nil.
+
+Param:set_grad(gradient?: Tensor)
+  Replaces the gradient, or drops it.
+
+Param:set(value: Tensor)
+  Replaces the weight by one of the same shape.
+
+Param:freeze() -> Param
+  No gradient flows to it any more.
+
+Param:unfreeze() -> Param
+  Undoes freeze.
+
+Param:is_frozen() -> boolean
+  Whether it is frozen.
+
+Param:to(what: string, more?: string) -> Param
+  Moves weight, gradient and optimizer state to a device or dtype, in place.
+]]

@@ -1,0 +1,259 @@
+-- ops.lua - help on the operations of tensors, but for their making, shapes
+-- and gradients.
+return [[
+# Arithmetic
+
+Operands broadcast: sizes are compared from the last dimension on, and a
+dimension of size 1, or a missing one, is repeated. A number on either side
+never widens a float tensor. The wider dtype wins, float beats integer. `+ - *
+/ // % ^` and unary `-` are add, sub, mul, div, floordiv, remainder, pow and
+neg. The forms that end in `_` write into the tensor itself.
+
+Tensor:add(y: Tensor|number) -> Tensor
+  x + y.
+
+Tensor:sub(y: Tensor|number) -> Tensor
+  x - y.
+
+Tensor:mul(y: Tensor|number) -> Tensor
+  x * y, element by element.
+
+Tensor:div(y: Tensor|number) -> Tensor
+  x / y. The result is always float.
+
+Tensor:floordiv(y: Tensor|number) -> Tensor
+  The largest whole number not above x / y, as Lua's //. No gradient flows.
+
+Tensor:remainder(y: Tensor|number) -> Tensor
+  x - y * floor(x / y), with the sign of y, as Lua's %.
+
+Tensor:fmod(y: Tensor|number) -> Tensor
+  The remainder of the division rounded toward zero, with the sign of x, as
+  math.fmod.
+
+Tensor:pow(y: Tensor|number) -> Tensor
+  x to the power y.
+
+Tensor:minimum(y: Tensor|number) -> Tensor
+  The smaller of x and y, element by element; NaN if either is. Where they are
+  equal each gets half of the gradient.
+
+Tensor:maximum(y: Tensor|number) -> Tensor
+  The larger of x and y, element by element.
+
+Tensor:atan2(y: Tensor|number) -> Tensor
+  The angle of the point (y, x), in radians: atan(x / y) in its quadrant.
+
+Tensor:neg() -> Tensor
+  -x.
+
+Tensor:abs() -> Tensor
+  The magnitude of each element.
+
+Tensor:sign() -> Tensor
+  -1, 0 or 1.
+
+Tensor:square() -> Tensor
+  x * x.
+
+Tensor:reciprocal() -> Tensor
+  1 / x.
+
+# Comparison and logic
+
+Results are of dtype bool. Lua's own `<` and `==` cannot give a tensor: `<`
+raises and names the method, `==` asks whether two values are one tensor.
+
+Tensor:eq(y: Tensor|number) -> Tensor
+  x == y, element by element.
+
+Tensor:ne(y: Tensor|number) -> Tensor
+  x ~= y, element by element.
+
+Tensor:lt(y: Tensor|number) -> Tensor
+  x < y, element by element.
+
+Tensor:le(y: Tensor|number) -> Tensor
+  x <= y, element by element.
+
+Tensor:gt(y: Tensor|number) -> Tensor
+  x > y, element by element.
+
+Tensor:ge(y: Tensor|number) -> Tensor
+  x >= y, element by element.
+
+Tensor:logical_and(y: Tensor|number) -> Tensor
+  True where both are not zero.
+
+Tensor:logical_or(y: Tensor|number) -> Tensor
+  True where one is not zero.
+
+Tensor:logical_xor(y: Tensor|number) -> Tensor
+  True where just one is not zero.
+
+Tensor:logical_not() -> Tensor
+  True where x is zero.
+
+Tensor:isnan() -> Tensor
+  True where x is not a number.
+
+Tensor:isinf() -> Tensor
+  True where x is infinite.
+
+Tensor:isfinite() -> Tensor
+  True where x is neither infinite nor NaN.
+
+Tensor:bitand(y: Tensor|integer) -> Tensor
+  The bits that both have. Integers and bools only, as all of these.
+
+Tensor:bitor(y: Tensor|integer) -> Tensor
+  The bits that one has.
+
+Tensor:bitxor(y: Tensor|integer) -> Tensor
+  The bits that just one has.
+
+Tensor:bitnot() -> Tensor
+  The bits that x has not.
+
+Tensor:shl(y: Tensor|integer) -> Tensor
+  The bits moved up by y places.
+
+Tensor:shr(y: Tensor|integer) -> Tensor
+  The bits moved down by y places.
+
+# Functions of one number
+
+Element by element. Integers become f32 first where the result is not whole.
+
+Tensor:exp() -> Tensor
+  e to the power x.
+
+Tensor:exp2() -> Tensor
+  2 to the power x.
+
+Tensor:expm1() -> Tensor
+  exp(x) - 1, exact near 0.
+
+Tensor:log() -> Tensor
+  The natural logarithm.
+
+Tensor:log1p() -> Tensor
+  log(1 + x), exact near 0.
+
+Tensor:log2() -> Tensor
+  The logarithm to the base 2.
+
+Tensor:log10() -> Tensor
+  The logarithm to the base 10.
+
+Tensor:sqrt() -> Tensor
+  The square root.
+
+Tensor:rsqrt() -> Tensor
+  1 / sqrt(x).
+
+Tensor:sin() -> Tensor
+  The sine of x radians.
+
+Tensor:cos() -> Tensor
+  The cosine of x radians.
+
+Tensor:tan() -> Tensor
+  The tangent of x radians.
+
+Tensor:asin() -> Tensor
+  The angle whose sine is x.
+
+Tensor:acos() -> Tensor
+  The angle whose cosine is x.
+
+Tensor:atan() -> Tensor
+  The angle whose tangent is x.
+
+Tensor:sinh() -> Tensor
+  The hyperbolic sine.
+
+Tensor:cosh() -> Tensor
+  The hyperbolic cosine.
+
+Tensor:tanh() -> Tensor
+  The hyperbolic tangent.
+
+Tensor:erf() -> Tensor
+  The error function.
+
+Tensor:floor() -> Tensor
+  The largest whole number not above x.
+
+Tensor:ceil() -> Tensor
+  The smallest whole number not below x.
+
+Tensor:round() -> Tensor
+  The nearest whole number, halves to the even one.
+
+Tensor:trunc() -> Tensor
+  The whole part of x.
+
+Tensor:clamp(lo?: number, hi?: number) -> Tensor
+  x moved into [lo, hi]; either end may be nil.
+
+# Activations
+
+Tensor:relu() -> Tensor
+  x where it is positive, else 0.
+
+Tensor:relu6() -> Tensor
+  relu, but at most 6.
+
+Tensor:leaky_relu(slope?: number) -> Tensor
+  x where it is positive, else slope * x; slope is 0.01 by default.
+
+Tensor:elu(alpha?: number) -> Tensor
+  x where it is positive, else alpha * (exp(x) - 1); alpha is 1 by default.
+
+Tensor:selu() -> Tensor
+  elu with the scale and alpha of self-normalizing networks.
+
+Tensor:gelu() -> Tensor
+  x times the chance that a standard normal number is below x.
+
+Tensor:gelu_tanh() -> Tensor
+  gelu by its approximation with tanh.
+
+Tensor:gelu_quick() -> Tensor
+  x * sigmoid(1.702 x).
+
+Tensor:silu() -> Tensor
+  x * sigmoid(x), also called swish.
+
+Tensor:mish() -> Tensor
+  x * tanh(softplus(x)).
+
+Tensor:sigmoid() -> Tensor
+  1 / (1 + exp(-x)).
+
+Tensor:log_sigmoid() -> Tensor
+  log(sigmoid(x)), without overflow.
+
+Tensor:hardsigmoid() -> Tensor
+  x / 6 + 1 / 2, moved into [0, 1].
+
+Tensor:hardswish() -> Tensor
+  x * hardsigmoid(x).
+
+Tensor:softplus(beta?: number, threshold?: number) -> Tensor
+  log(1 + exp(beta x)) / beta, and x itself where beta x is above threshold.
+
+Tensor:softsign() -> Tensor
+  x / (1 + |x|).
+
+Tensor:softmax(dim: integer) -> Tensor
+  Exponentials along dim, scaled so that they sum to 1.
+
+Tensor:log_softmax(dim: integer) -> Tensor
+  The logarithm of softmax, without overflow.
+
+Tensor:dropout(p?: number, options?: table) -> Tensor
+  Zeroes each element with probability p (0.5) and scales the rest by
+  1 / (1 - p).
+]]

@@ -1,0 +1,126 @@
+-- tensor.lua - help on making tensors, reading them, and their shapes.
+return [[
+# Indexing
+
+Places count from 1, ids from 0. A place is a dimension or a position that you
+give as an argument: x[1] is the first row, x[-1] the last, x:sum(1) sums over
+the first dimension, x:softmax(-1) goes along the last. An id is a class, a
+token or a row named in data: what argmax, topk and sort return, what
+cross_entropy, gather, index_select and embedding take. Ids stay as files and
+other tools have them, so what argmax returns feeds cross_entropy unchanged.
+x:at(id) takes an id where x[place] takes a place.
+
+x[i] is a view that shares memory with x, or a number when x has one
+dimension. x[mask], with a bool tensor, gives the elements where it is true,
+and x[ids], with a tensor of integers, those rows. x[i] = v and x[mask] = number
+write. #x is the size of the first dimension, and ipairs(x) goes along it.
+
+# Making tensors
+
+All take { dtype = , device = } as a last argument. Without it the dtype is f32
+(or what set_default_dtype says), whatever the subtype of Lua's numbers.
+Sizes are given one by one or as a table: fnn.zeros(2, 3), fnn.zeros{2, 3}.
+
+fnn.tensor(values: number|boolean|table, ...: integer|table) -> Tensor
+  A tensor of the numbers in nested tables. With sizes after it, a flat table
+  fills that shape. Booleans make a bool tensor.
+  dtype: string = "f32"    f32 f64 f16 bf16 i64 i32 u8 bool
+  device: string = "cpu"   where it lives
+
+fnn.zeros(...: integer|table) -> Tensor
+  Zeros.
+
+fnn.ones(...: integer|table) -> Tensor
+  Ones.
+
+fnn.full(shape: integer[], value: number|boolean, options?: table) -> Tensor
+  The same value everywhere.
+
+fnn.zeros_like(x: Tensor, options?: table) -> Tensor
+  Zeros of x's shape, dtype and device.
+
+fnn.ones_like(x: Tensor, options?: table) -> Tensor
+  Ones of x's shape, dtype and device.
+
+fnn.arange(first: number, last?: number, step?: number, options?: table)
+    -> Tensor
+  first, first + step, ... up to but without last. fnn.arange(n) is 0 .. n-1.
+
+fnn.linspace(first: number, last: number, n: integer, options?: table)
+    -> Tensor
+  n numbers from first to last, both included, at equal distances.
+
+fnn.eye(n: integer, m?: integer, options?: table) -> Tensor
+  A matrix with ones on its diagonal.
+
+fnn.is_tensor(value: any) -> boolean
+  Whether value is a tensor or a Param.
+
+fnn.set_default_dtype(dtype: string)
+  The dtype of new float tensors.
+
+fnn.set_default_device(device: string)
+  Where new tensors live.
+
+# Reading tensors
+
+print(x) shows the values, the ends only of a large tensor, and its shape,
+dtype and device.
+
+Tensor:item() -> number|boolean
+  The value of a tensor of one element.
+
+Tensor:totable() -> table
+  The values as nested tables.
+
+Tensor:at(...: integer) -> Tensor|number
+  The part with these ids, which count from 0: x:at(0) is x[1].
+
+Tensor:shape() -> integer[]
+  The sizes of all dimensions.
+
+Tensor:size(dim?: integer) -> integer|integer[]
+  The size of a dimension, or all sizes.
+
+Tensor:stride() -> integer[]
+  How many elements apart neighbours along each dimension are in memory.
+
+Tensor:ndim() -> integer
+  The number of dimensions.
+
+Tensor:dim() -> integer
+  The same as ndim.
+
+Tensor:numel() -> integer
+  The number of elements.
+
+Tensor:dtype() -> string
+  The element type: f32 f64 f16 bf16 i64 i32 u8 or bool.
+
+Tensor:device() -> string
+  Where the tensor lives: "cpu", "cuda:0".
+
+Tensor:is_contiguous() -> boolean
+  Whether the elements lie in memory in row-major order without gaps.
+
+# Copying and converting
+
+Tensor:to(what: string|table, more?: string) -> Tensor
+  Another dtype or device, or both: x:to "f64", x:to{ dtype = "f16" }. x itself
+  when there is nothing to do.
+
+Tensor:contiguous() -> Tensor
+  x itself if it is contiguous, else a copy that is.
+
+Tensor:clone() -> Tensor
+  A copy with memory of its own. The gradient flows through it.
+
+Tensor:copy_(y: Tensor) -> Tensor
+  Writes y, broadcast, into x.
+
+Tensor:fill_(value: number) -> Tensor
+  Writes one value everywhere.
+
+Tensor:zero_() -> Tensor
+  Writes zeros.
+]]

@@ -1,0 +1,339 @@
+/* lbox.c - boxes, guards and classes. */
+
+#include "lbox.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char boxes_key = 0; /* registry: weak table, object -> box */
+
+/*
+** {======================================================
+** Guards
+** =======================================================
+*/
+
+void guard_enter (lua_State *L, Lib *lib, Guard *g) {
+  g->context_before = fnn_use(lib->context);
+  g->guarded_before = lib->guarded;
+  lib->guarded = L;
+  frame_enter(&g->frame);
+}
+
+static void restore (Lib *lib, Guard *g) {
+  lib->guarded = g->guarded_before;
+  fnn_use(g->context_before);
+}
+
+void guard_leave (lua_State *L, Lib *lib, Guard *g) {
+  frame_leave(&g->frame);
+  restore(lib, g);
+  if (lib->dropped != NULL) slots_flush(L, lib);
+  collect_if_due(L, lib);
+}
+
+FNN_NORETURN void guard_error (lua_State *L, Lib *lib, Guard *g) {
+  restore(lib, g);
+  lib->status = lib->context->status;
+  if (lib->raised) { /* a callback's own error, on the top of the stack */
+    lib->raised = false;
+    lua_error(L);
+  }
+  raise_error(L, "%s", lib->context->message);
+  abort(); /* not reached: lua_error does not return */
+}
+
+/* Whether source is a file of the library's own Lua half. */
+static bool is_ours (const lua_Debug *ar) {
+  return strncmp(ar->source, "=fnn:", 5) == 0;
+}
+
+void push_where (lua_State *L) {
+  lua_Debug ar;
+  for (int level = 0; lua_getstack(L, level, &ar); level++) {
+    lua_getinfo(L, "Sl", &ar);
+    if (ar.currentline > 0 && !is_ours(&ar)) {
+      lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
+      return;
+    }
+  }
+  lua_pushliteral(L, "");
+}
+
+int raise_error (lua_State *L, const char *fmt, ...) {
+  va_list ap;
+  push_where(L);
+  va_start(ap, fmt);
+  lua_pushvfstring(L, fmt, ap);
+  va_end(ap);
+  lua_concat(L, 2);
+  return lua_error(L);
+}
+
+/* The collector sees boxes of a few bytes; this sees their tensors. */
+void collect_if_due (lua_State *L, Lib *lib) {
+  fnn_Context *c = lib->context;
+  uint64_t due = (uint64_t)32 << 20;
+  if (lib->collected_live / 2 > due) due = lib->collected_live / 2;
+  if (c->since_collect <= due || lib->collecting || c->frame != NULL) return;
+  if (!lua_gc(L, LUA_GCISRUNNING)) return;
+  lib->collecting = true;
+  lua_gc(L, LUA_GCCOLLECT);
+  lib->collecting = false;
+  c->since_collect = 0;
+  fnn_Context *before = fnn_use(c);
+  lib->collected_live = fnn_memory().live;
+  fnn_use(before);
+}
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** Boxes
+** =======================================================
+*/
+
+void **newbox (lua_State *L, Kind k) {
+  void **box = lua_newuserdatauv(L, sizeof *box, k == MODULE ? 1 : 0);
+  *box = NULL;
+  lua_rawgetp(L, LUA_REGISTRYINDEX, getlib(L)->meta[k]);
+  lua_setmetatable(L, -2);
+  return box;
+}
+
+void pushobject (lua_State *L, Kind k, void *o) {
+  if (o == NULL) {
+    lua_pushnil(L);
+    return;
+  }
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &boxes_key);
+  if (lua_rawgetp(L, -1, o) == LUA_TUSERDATA &&
+      *(void **)lua_touserdata(L, -1) == o) {
+    lua_remove(L, -2);
+    return;
+  }
+  lua_pop(L, 1);
+  void **box = newbox(L, k);
+  lua_pushvalue(L, -1);
+  lua_rawsetp(L, -3, o);
+  *box = fnn_retain(o);
+  lua_remove(L, -2);
+}
+
+void *testobject (lua_State *L, int i, Kind k) {
+  void **box = lua_touserdata(L, i);
+  if (box == NULL || !lua_getmetatable(L, i)) return NULL;
+  bool is = lua_topointer(L, -1) == getlib(L)->meta[k];
+  lua_pop(L, 1);
+  return is ? *box : NULL;
+}
+
+/* Kinds' names, "fnn.Tensor", are in their metatables. */
+static const char *kind_name (lua_State *L, Kind k) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, getlib(L)->meta[k]);
+  lua_getfield(L, -1, "__name");
+  const char *name = lua_tostring(L, -1);
+  lua_pop(L, 2);
+  return name;
+}
+
+static bool is_kind (lua_State *L, int i, Kind k) {
+  if (!lua_getmetatable(L, i)) return false;
+  bool is = lua_topointer(L, -1) == getlib(L)->meta[k];
+  lua_pop(L, 1);
+  return is;
+}
+
+void *checkobject (lua_State *L, int i, Kind k) {
+  void *o = testobject(L, i, k);
+  if (o != NULL) return o;
+  if (is_kind(L, i, k))
+    raise_error(L, "attempt to use a released %s", kind_name(L, k));
+  luaL_typeerror(L, i, kind_name(L, k));
+  return NULL;
+}
+
+/* Empties the box at 1.  Inside an engine call (a callback) the object lives
+** on until the guard ends: the engine may be using it. */
+static void empty (lua_State *L) {
+  void **box = lua_touserdata(L, 1);
+  void *o = box != NULL ? *box : NULL;
+  if (o == NULL) return;
+  Lib *lib = getlib(L);
+  *box = NULL;
+  fnn_Context *before = fnn_use(lib->context);
+  if (lib->context->frame == NULL || !frame_try_adopt(o)) fnn_release(o);
+  fnn_use(before);
+}
+
+static int box_gc (lua_State *L) {
+  fnn_Context *c = getlib(L)->context;
+  if (c == NULL) return 0; /* the library was closed before */
+  bool was = c->finalizing;
+  c->finalizing = true;
+  empty(L);
+  c->finalizing = was;
+  return 0;
+}
+
+static int box_release (lua_State *L) {
+  luaL_checktype(L, 1, LUA_TUSERDATA);
+  empty(L);
+  return 0;
+}
+
+/* One object may have several boxes: they are equal. */
+static int box_eq (lua_State *L) {
+  void **a = lua_touserdata(L, 1), **b = lua_touserdata(L, 2);
+  lua_pushboolean(L, a != NULL && b != NULL && *a == *b);
+  return 1;
+}
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** Classes and namespaces
+** =======================================================
+*/
+
+/* f(...) where f is an upvalue: its results, or nil and the message.  A
+** cancel is no failure of f: it goes on. */
+static int try_call (lua_State *L) {
+  Lib *lib = getlib(L);
+  int n = lua_gettop(L);
+  lua_pushvalue(L, lua_upvalueindex(2));
+  lua_insert(L, 1);
+  lib->status = FNN_OK;
+  if (lua_pcall(L, n, LUA_MULTRET, 0) == LUA_OK) return lua_gettop(L);
+  if (lib->status == FNN_ECANCEL) return lua_error(L);
+  lua_pushnil(L);
+  lua_insert(L, -2);
+  return 2;
+}
+
+/* t[key] without the __index of a namespace; a class's methods may inherit. */
+static int lookup (lua_State *L, int t) {
+  if (lua_rawequal(L, t, lua_upvalueindex(2))) return lua_gettable(L, t);
+  return lua_rawget(L, t);
+}
+
+/* Looks up t[key], where key may be try_NAME; pushes it or nil. */
+static void find_method (lua_State *L, int t, int key) {
+  lua_pushvalue(L, key);
+  if (lookup(L, t) != LUA_TNIL) return;
+  const char *s = lua_type(L, key) == LUA_TSTRING ? lua_tostring(L, key) : "";
+  if (strncmp(s, "try_", 4) != 0) return;
+  lua_pop(L, 1);
+  lua_pushstring(L, s + 4);
+  if (lookup(L, t) != LUA_TFUNCTION) return;
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, -2);
+  lua_pushcclosure(L, try_call, 2);
+  lua_pushvalue(L, key);
+  lua_pushvalue(L, -2);
+  lua_rawset(L, t);
+}
+
+/* The name in table t nearest to s, or NULL. */
+static const char *nearest_key (lua_State *L, int t, const char *s) {
+  const char *best = NULL;
+  t = lua_absindex(L, t);
+  lua_pushnil(L);
+  while (lua_next(L, t)) {
+    lua_pop(L, 1);
+    if (lua_type(L, -1) != LUA_TSTRING) continue;
+    const char *pair[2] = { best, lua_tostring(L, -1) };
+    const char *both = best == NULL
+                         ? nearest_name(s, &pair[1], 1, sizeof *pair)
+                         : nearest_name(s, pair, 2, sizeof *pair);
+    if (both != NULL) best = both;
+  }
+  return best;
+}
+
+/* With nil pushed for the string at key: raises if a name in t is near to it. */
+static int suggest (lua_State *L, int t, int key, const char *what) {
+  if (!lua_isnil(L, -1) || lua_type(L, key) != LUA_TSTRING) return 1;
+  const char *s = lua_tostring(L, key);
+  const char *near = nearest_key(L, t, s);
+  if (near == NULL) return 1; /* nil, so that `if fnn.x` can ask */
+  return raise_error(L, "%s has no '%s' (did you mean '%s'?)", what, s, near);
+}
+
+/* __index of a class: upvalue 2 is its methods, 3 its name. */
+static int class_index (lua_State *L) {
+  find_method(L, lua_upvalueindex(2), 2);
+  return suggest(L, lua_upvalueindex(2), 2,
+                 lua_tostring(L, lua_upvalueindex(3)));
+}
+
+void newclass (lua_State *L, Kind k, const char *name,
+               const luaL_Reg *metamethods) {
+  Lib *lib = getlib(L);
+  lua_newtable(L);
+  lib->meta[k] = lua_topointer(L, -1);
+  lua_pushvalue(L, -1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, lib->meta[k]);
+  lua_pushstring(L, name);
+  lua_setfield(L, -2, "__name");
+  lua_pushstring(L, name);
+  lua_setfield(L, -2, "__metatable");
+  const luaL_Reg own[] = { { "__gc", box_gc }, { "__close", box_release },
+                           { "__eq", box_eq }, { NULL, NULL } };
+  addfunctions(L, own);
+  lua_newtable(L);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -3, "methods");
+  const luaL_Reg methods[] = { { "release", box_release }, { NULL, NULL } };
+  addfunctions(L, methods);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, -2);
+  lua_pushstring(L, name);
+  lua_pushcclosure(L, class_index, 3);
+  lua_setfield(L, -2, "__index");
+  if (metamethods != NULL) addfunctions(L, metamethods);
+  lua_pop(L, 1);
+}
+
+void pushmethods (lua_State *L, Kind k) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, getlib(L)->meta[k]);
+  lua_getfield(L, -1, "methods");
+  lua_remove(L, -2);
+}
+
+void addfunctions (lua_State *L, const luaL_Reg *functions) {
+  lua_pushvalue(L, lua_upvalueindex(1));
+  luaL_setfuncs(L, functions, 1);
+}
+
+void addmetamethods (lua_State *L, Kind k, const luaL_Reg *metamethods) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, getlib(L)->meta[k]);
+  addfunctions(L, metamethods);
+  lua_pop(L, 1);
+}
+
+void addmethods (lua_State *L, Kind k, const luaL_Reg *methods) {
+  pushmethods(L, k);
+  addfunctions(L, methods);
+  lua_pop(L, 1);
+}
+
+/* __index of a namespace: upvalue 2 is its name. */
+static int namespace_index (lua_State *L) {
+  find_method(L, 1, 2);
+  return suggest(L, 1, 2, lua_tostring(L, lua_upvalueindex(2)));
+}
+
+void setnamespace (lua_State *L, const char *what) {
+  lua_newtable(L);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_pushstring(L, what);
+  lua_pushcclosure(L, namespace_index, 2);
+  lua_setfield(L, -2, "__index");
+  lua_setmetatable(L, -2);
+}
+
+/* }====================================================== */

@@ -1,0 +1,234 @@
+/* lbox.h - how Lua holds engine objects and calls the engine.
+**
+** A box is a userdata of one pointer.  A binding always does three things in
+** this order: check its arguments, push an empty box for its result, guard
+** one engine statement that fills the box.
+**
+**   static int tensor_softmax (lua_State *L) {
+**     fnn_Tensor *x = checktensor(L, 1);
+**     int dim = optdim(L, 2, x, -1);
+**     void **y = newbox(L, TENSOR);
+**     guard(L, *y = fnn_retain(fnn_softmax(x, dim)));
+**     return 1;
+**   }
+**
+** Inside guard nothing may raise a Lua error.  Places (dims, positions) count
+** from 1 in Lua and are converted here and nowhere else. */
+
+#ifndef lbox_h
+#define lbox_h
+
+#include <lauxlib.h>
+#include <lua.h>
+#include <lualib.h>
+
+#include "../src/core/core.h"
+#include "fnnlib.h"
+
+/* The classes of boxes (ORDER KIND). */
+typedef enum Kind {
+  TENSOR,
+  PARAM,
+  GENERATOR,
+  MODULE,
+  OPTIMIZER,
+  DATASET,
+  LOADER,
+  READER, /* a safetensors file */
+  KINDS
+} Kind;
+
+/* What the library keeps for one lua_State: the first upvalue of each of its
+** functions, and a value of the registry. */
+typedef struct Lib {
+  fnn_Context *context;
+  lua_State *main;
+  lua_State *guarded;       /* of the innermost guard */
+  const void *meta[KINDS];  /* the metatables' addresses */
+  const fnn_Device *device; /* where new tensors go */
+  fnn_Dtype dtype;          /* of new float tensors */
+  uint64_t collected_live;  /* bytes alive after the last collection */
+  bool collecting;
+  fnn_Status status;        /* of the last error raised */
+  bool raised;              /* a callback's error value is on the stack */
+  struct Slot_ *dropped;    /* slots whose values can go */
+} Lib;
+
+#define getlib(L) ((Lib *)lua_touserdata(L, lua_upvalueindex(1)))
+/* For code that is not one of the library's functions. */
+Lib *findlib (lua_State *L);
+
+/*
+** {======================================================
+** Guards
+** =======================================================
+*/
+
+typedef struct Guard {
+  Frame frame;
+  fnn_Context *context_before;
+  lua_State *guarded_before;
+} Guard;
+
+void guard_enter (lua_State *L, Lib *lib, Guard *g);
+void guard_leave (lua_State *L, Lib *lib, Guard *g);
+FNN_NORETURN void guard_error (lua_State *L, Lib *lib, Guard *g);
+
+/* Runs one statement of engine calls; an engine error becomes a Lua error on
+** this L.  What the statement assigns must not be a local read after an
+** error, and none is: guard_error does not return. */
+#define guard(L, ...) \
+  do { \
+    Guard guard_; \
+    Lib *lib_ = getlib(L); \
+    guard_enter(L, lib_, &guard_); \
+    if (setjmp(guard_.frame.jump) == 0) { \
+      __VA_ARGS__; \
+      guard_leave(L, lib_, &guard_); \
+    } else \
+      guard_error(L, lib_, &guard_); \
+  } while (0)
+
+/* Raises message at the first caller outside the library. */
+int raise_error (lua_State *L, const char *fmt, ...);
+/* Pushes "script.lua:12: ", or "". */
+void push_where (lua_State *L);
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** Boxes
+** =======================================================
+*/
+
+/* Pushes an empty box. */
+void **newbox (lua_State *L, Kind k);
+/* Pushes the box of o: the one it has, or a new one with a reference of its
+** own.  nil for NULL.  Not inside guard. */
+void pushobject (lua_State *L, Kind k, void *o);
+/* The object in a box of this kind; raises for another or a released one. */
+void *checkobject (lua_State *L, int i, Kind k);
+void *testobject (lua_State *L, int i, Kind k); /* NULL if it is not one */
+
+/* Makes the metatable of k with the methods given (NULL-ended), its
+** metamethods and __index, and leaves nothing on the stack.  try_ forms of all
+** methods exist through __index. */
+void newclass (lua_State *L, Kind k, const char *name,
+               const luaL_Reg *metamethods);
+/* Adds methods to a class, or functions to the table on the top. */
+void addmethods (lua_State *L, Kind k, const luaL_Reg *methods);
+void addfunctions (lua_State *L, const luaL_Reg *functions);
+/* Operators of tensors are added to PARAM as well as to TENSOR. */
+void addmetamethods (lua_State *L, Kind k, const luaL_Reg *metamethods);
+/* Pushes the table of methods of k. */
+void pushmethods (lua_State *L, Kind k);
+/* Gives the table on the top __index: try_ forms, and the nearest name in
+** the error for a name that is not there.  what: "fnn.nn". */
+void setnamespace (lua_State *L, const char *what);
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** Arguments
+** =======================================================
+*/
+
+/* A tensor, or a Param's value. */
+fnn_Tensor *checktensor (lua_State *L, int i);
+fnn_Tensor *testtensor (lua_State *L, int i);
+fnn_Tensor *opttensor (lua_State *L, int i); /* NULL for none or nil */
+fnn_Param *checkparam (lua_State *L, int i);
+
+/* A dim of x from a place: 1 .. ndim, or negative from the end; 0-based. */
+int checkdim (lua_State *L, int i, const fnn_Tensor *x);
+int optdim (lua_State *L, int i, const fnn_Tensor *x, int place);
+/* A place among n (positions along a dim), as 0-based. */
+int64_t checkplace (lua_State *L, int i, int64_t n, const char *what);
+/* The same for a number that has been read already. */
+int64_t place (lua_State *L, int64_t p, int64_t n, const char *what);
+/* Where a new dim goes among ndim: 1 .. ndim + 1, the default 1; 0-based. */
+int checknewdim (lua_State *L, int i, int ndim);
+/* Where a range starts: a place, or the one just behind the last. */
+int64_t checkstart (lua_State *L, int i, int64_t n, const char *what);
+/* The range first, last, step at i, i + 1, i + 2 along a dim of n, inclusive
+** as string.sub reads it: returns its length. */
+int64_t checkrange (lua_State *L, int i, int64_t n, int64_t *start,
+                    int64_t *step);
+/* Dims from place i on: numbers, or one table of them; all when absent.
+** Returns how many; *next is the first argument after them. */
+int checkdims (lua_State *L, int i, const fnn_Tensor *x, int *dims,
+               int *next);
+/* Sizes from i on: numbers, or one table of them. */
+int checkshape (lua_State *L, int i, int64_t *shape, int *next);
+fnn_Dtype checkdtype (lua_State *L, int i);
+const fnn_Device *checkdevice (lua_State *L, int i);
+
+/* An options table: the last argument, of string keys; 0 when absent.  Raises
+** for a key that is not among names (NULL-ended), naming the nearest. */
+int options (lua_State *L, int i, const char *const *names);
+/* Its fields; o is what options returned. */
+bool opt_boolean (lua_State *L, int o, const char *name, bool d);
+double opt_number (lua_State *L, int o, const char *name, double d);
+int64_t opt_integer (lua_State *L, int o, const char *name, int64_t d);
+const char *opt_string (lua_State *L, int o, const char *name, const char *d);
+fnn_Dtype opt_dtype (lua_State *L, int o, fnn_Dtype d);
+const fnn_Device *opt_device (lua_State *L, int o);
+fnn_Generator *opt_generator (lua_State *L, int o); /* NULL: the default */
+
+/* A list of tensors in a table, as an array inside a userdata that is pushed.
+** *n is how many. */
+fnn_Tensor **checktensors (lua_State *L, int i, int *n);
+/* Ids: an integer tensor, or a table of integers, which becomes one.  Pushes
+** the box of that tensor. */
+fnn_Tensor *checkids (lua_State *L, int i);
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** Values of Lua that the engine holds
+** =======================================================
+*/
+
+typedef struct Slot_ Slot_;
+
+/* Keeps the value at i for the engine. */
+Slot_ *slot_new (lua_State *L, int i);
+/* A number that the caller keeps with it: how many results it expects. */
+void slot_expect (Slot_ *s, int n);
+int slot_count (const Slot_ *s);
+/* Drops it: from anywhere, also inside the engine. */
+void slot_drop (void *slot);
+void slots_flush (lua_State *L, Lib *lib);
+/* The tensor at i, or NULL; and a box of x: without upvalues at hand. */
+fnn_Tensor *lib_totensor (lua_State *L, const Lib *lib, int i);
+void lib_pushtensor (lua_State *L, const Lib *lib, fnn_Tensor *x);
+/* Calls the function in the slot from inside the engine (under guard) with
+** n tensors and takes back up to nr tensors (NULL for nil), each a temporary
+** of the frame.  An error in it is raised again, unchanged, by the guard. */
+void slot_call (Slot_ *s, int n, fnn_Tensor *const *args, int nr,
+                fnn_Tensor **results);
+
+/* }====================================================== */
+
+/* Runs a full collection when enough has been made since the last one. */
+void collect_if_due (lua_State *L, Lib *lib);
+
+/* Parts of the library: each adds to the table `fnn` on the top. */
+void open_tensor (lua_State *L);
+void open_graph (lua_State *L);
+void open_random (lua_State *L);
+void open_math (lua_State *L);
+void open_view (lua_State *L);
+void open_index (lua_State *L);
+void open_nn (lua_State *L);
+void open_optim (lua_State *L);
+void open_data (lua_State *L);
+void open_io (lua_State *L);
+
+/* The values of a tensor as text. */
+int tensor_tostring (lua_State *L);
+
+#endif

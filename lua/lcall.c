@@ -1,0 +1,127 @@
+/* lcall.c - values of Lua that the engine holds, and calls back into Lua.
+**
+** A slot keeps its value in a table of the registry.  The engine may drop it
+** anywhere, where Lua must not be touched; so a drop only queues it, and the
+** next guard to end empties the queue.  A callback runs under lua_pcall on the
+** guard's L, so that it cannot yield or jump over the engine; its error value
+** stays on top of that stack, and the guard raises it again. */
+
+#include "lbox.h"
+
+struct Slot_ {
+  Slot_ *next; /* among the dropped */
+  Lib *lib;
+  int ref;
+  int count;
+};
+
+static const char slots_key = 0; /* registry: the table of values */
+
+static void push_slots (lua_State *L) {
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &slots_key) == LUA_TTABLE) return;
+  lua_pop(L, 1);
+  lua_newtable(L);
+  lua_pushvalue(L, -1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &slots_key);
+}
+
+Slot_ *slot_new (lua_State *L, int i) {
+  Slot_ *s = NULL;
+  i = lua_absindex(L, i);
+  push_slots(L);
+  lua_pushvalue(L, i);
+  int ref = luaL_ref(L, -2);
+  lua_pop(L, 1);
+  /* A throw from here leaves an unused value in the table: no more. */
+  guard(L, s = mem_new(sizeof *s));
+  *s = (Slot_){ .lib = getlib(L), .ref = ref };
+  return s;
+}
+
+void slot_expect (Slot_ *s, int n) { s->count = n; }
+
+int slot_count (const Slot_ *s) { return s->count; }
+
+void slot_drop (void *slot) {
+  Slot_ *s = slot;
+  s->next = s->lib->dropped;
+  s->lib->dropped = s;
+}
+
+void slots_flush (lua_State *L, Lib *lib) {
+  push_slots(L);
+  fnn_Context *before = fnn_use(lib->context);
+  while (lib->dropped != NULL) {
+    Slot_ *s = lib->dropped;
+    lib->dropped = s->next;
+    luaL_unref(L, -1, s->ref);
+    mem_free(s, sizeof *s);
+  }
+  fnn_use(before);
+  lua_pop(L, 1);
+}
+
+/* What slot_call hands to the protected side. */
+typedef struct Call {
+  Slot_ *slot;
+  int n, nr;
+  fnn_Tensor *const *args;
+  fnn_Tensor **results; /* with a reference each */
+} Call;
+
+void lib_pushtensor (lua_State *L, const Lib *lib, fnn_Tensor *x) {
+  void **box = lua_newuserdatauv(L, sizeof *box, 0);
+  *box = NULL;
+  lua_rawgetp(L, LUA_REGISTRYINDEX, lib->meta[TENSOR]);
+  lua_setmetatable(L, -2);
+  *box = fnn_retain(x);
+}
+
+fnn_Tensor *lib_totensor (lua_State *L, const Lib *lib, int i) {
+  void **box = lua_touserdata(L, i);
+  if (box == NULL || *box == NULL || !lua_getmetatable(L, i)) return NULL;
+  const void *meta = lua_topointer(L, -1);
+  lua_pop(L, 1);
+  if (meta == lib->meta[TENSOR]) return *box;
+  if (meta == lib->meta[PARAM]) return fnn_value(*box);
+  return NULL;
+}
+
+static int protected_call (lua_State *L) {
+  Call *c = lua_touserdata(L, 1);
+  Lib *lib = c->slot->lib;
+  luaL_checkstack(L, c->n + c->nr + 4, "too many tensors");
+  push_slots(L);
+  lua_rawgeti(L, -1, c->slot->ref);
+  for (int i = 0; i < c->n; i++)
+    if (c->args[i] == NULL) lua_pushnil(L);
+    else lib_pushtensor(L, lib, c->args[i]);
+  lua_call(L, c->n, c->nr);
+  for (int i = 0; i < c->nr; i++) {
+    int at = lua_gettop(L) - c->nr + 1 + i;
+    if (lua_isnil(L, at)) continue;
+    fnn_Tensor *x = lib_totensor(L, lib, at);
+    if (x == NULL)
+      return luaL_error(L, "result %d of the function: expected a tensor or "
+                           "nil, got %s", i + 1, luaL_typename(L, at));
+    c->results[i] = fnn_retain(x);
+  }
+  return 0;
+}
+
+void slot_call (Slot_ *s, int n, fnn_Tensor *const *args, int nr,
+                fnn_Tensor **results) {
+  Lib *lib = s->lib;
+  lua_State *L = lib->guarded;
+  Call c = { s, n, nr, args, results };
+  for (int i = 0; i < nr; i++) results[i] = NULL;
+  if (!lua_checkstack(L, 4)) fnn_throw(FNN_EMEMORY, "stack overflow");
+  lua_pushcfunction(L, protected_call);
+  lua_pushlightuserdata(L, &c);
+  int status = lua_pcall(L, 1, 0, 0);
+  for (int i = 0; i < nr; i++) frame_adopt(results[i]);
+  if (status != LUA_OK) {
+    lib->raised = true;
+    fnn_throw(FNN_EHOST, "an error in a function of the script");
+  }
+}

@@ -1,0 +1,299 @@
+/* lgraph.c - gradients in Lua: backward, grad, modes, hooks, Params, and
+** functions whose derivative is written in Lua. */
+
+#include <string.h>
+
+#include "lbox.h"
+
+static const char *const backward_options[] = { "retain_graph", NULL };
+
+/* x:backward([gradient] [, { retain_graph = }]) */
+static int tensor_backward (lua_State *L) {
+  fnn_Tensor *x = checktensor(L, 1), *gy = testtensor(L, 2);
+  int o = options(L, gy != NULL ? 3 : lua_isnil(L, 2) ? 3 : 2,
+                  backward_options);
+  bool keep = opt_boolean(L, o, "retain_graph", false);
+  guard(L, fnn_backward(x, gy, keep));
+  return 0;
+}
+
+static const char *const grad_options[] = { "retain_graph", "gradient", NULL };
+
+/* fnn.grad(x, params [, options]): a list of gradients, false where x does
+** not depend on the Param.  The Params' own gradients stay. */
+static int graph_grad (lua_State *L) {
+  fnn_Tensor *x = checktensor(L, 1), *gy = NULL;
+  bool one = testobject(L, 2, PARAM) != NULL;
+  if (!one) luaL_checktype(L, 2, LUA_TTABLE);
+  int n = one ? 1 : (int)luaL_len(L, 2);
+  int o = options(L, 3, grad_options);
+  bool keep = opt_boolean(L, o, "retain_graph", false);
+  if (o != 0 && lua_getfield(L, o, "gradient") != LUA_TNIL)
+    gy = checktensor(L, -1);
+  fnn_Param **p = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *p, 0);
+  fnn_Tensor **g = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *g, 0);
+  for (int i = 0; i < n; i++) {
+    if (one) lua_pushvalue(L, 2);
+    else lua_geti(L, 2, i + 1);
+    p[i] = testobject(L, -1, PARAM);
+    if (p[i] == NULL)
+      return raise_error(L, "grad: element %d: expected a fnn.Param, got %s",
+                         i + 1, luaL_typename(L, -1));
+    lua_pop(L, 1);
+  }
+  lua_createtable(L, n, 0);
+  void ***boxes = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *boxes, 0);
+  lua_insert(L, -2);
+  for (int i = 0; i < n; i++) {
+    boxes[i] = newbox(L, TENSOR);
+    lua_rawseti(L, -2, i + 1);
+  }
+  guard(L, fnn_grad(x, gy, n, p, g, keep);
+        for (int i = 0; i < n; i++) *boxes[i] = fnn_retain(g[i]));
+  for (int i = 0; i < n; i++)
+    if (*boxes[i] == NULL) {
+      lua_pushboolean(L, 0);
+      lua_rawseti(L, -2, i + 1);
+    }
+  if (one) lua_geti(L, -1, 1);
+  return 1;
+}
+
+/*
+** {======================================================
+** Modes
+** =======================================================
+*/
+
+/* The variable that a call of with_mode must restore. */
+static int restore_mode (lua_State *L) {
+  Lib *lib = getlib(L);
+  lib->context->grad_mode = lua_toboolean(L, lua_upvalueindex(2));
+  return 0;
+}
+
+/* f(...) with the graph on or off.  What restores the mode is a variable to
+** be closed, so that an error restores it too and keeps its traceback; the
+** call is one of C, so a yield out of it raises. */
+static int with_mode (lua_State *L, bool on) {
+  Lib *lib = getlib(L);
+  luaL_checkany(L, 1);
+  lua_newtable(L);
+  lua_newtable(L);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_pushboolean(L, lib->context->grad_mode);
+  lua_pushcclosure(L, restore_mode, 2);
+  lua_setfield(L, -2, "__close");
+  lua_setmetatable(L, -2);
+  lua_insert(L, 1);
+  lua_toclose(L, 1);
+  lib->context->grad_mode = on;
+  lua_call(L, lua_gettop(L) - 2, LUA_MULTRET);
+  return lua_gettop(L) - 1;
+}
+
+static int graph_no_grad (lua_State *L) { return with_mode(L, false); }
+static int graph_enable_grad (lua_State *L) { return with_mode(L, true); }
+
+static int graph_is_grad_enabled (lua_State *L) {
+  lua_pushboolean(L, getlib(L)->context->grad_mode);
+  return 1;
+}
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** Hooks and functions
+** =======================================================
+*/
+
+static fnn_Tensor *call_hook (void *ud, fnn_Tensor *g) {
+  fnn_Tensor *r;
+  slot_call(ud, 1, &g, 1, &r);
+  return r;
+}
+
+/* x:register_hook(f): f(g) sees each gradient of x, and may return another */
+static int tensor_hook (lua_State *L) {
+  fnn_Tensor *x = checktensor(L, 1);
+  luaL_checkany(L, 2);
+  Slot_ *s = slot_new(L, 2);
+  guard(L, fnn_hook(x, call_hook, slot_drop, s));
+  return 0;
+}
+
+static void call_back (void *ud, fnn_Tensor *gy, fnn_Tensor **gx) {
+  int n = slot_count(ud);
+  slot_call(ud, 1, &gy, n, gx);
+}
+
+/* fnn.record(y, name, inputs, back): y, computed by the script from inputs,
+** gets back(gy) -> a gradient (or nil) for each input as its derivative. */
+static int graph_record_ (lua_State *L) {
+  fnn_Tensor *y = checktensor(L, 1);
+  const char *name = luaL_checkstring(L, 2);
+  luaL_checkany(L, 4);
+  int n;
+  fnn_Tensor **x = checktensors(L, 3, &n);
+  void **box = newbox(L, TENSOR);
+  Slot_ *s = slot_new(L, 4);
+  slot_expect(s, n);
+  guard(L, fnn_Tensor *z = fnn_detach(y);
+        fnn_record(z, name, n, x, call_back, slot_drop, s);
+        *box = fnn_retain(z));
+  return 1;
+}
+
+/* }====================================================== */
+
+static int tensor_detach (lua_State *L) {
+  fnn_Tensor *x = checktensor(L, 1);
+  void **box = newbox(L, TENSOR);
+  guard(L, *box = fnn_retain(fnn_detach(x)));
+  return 1;
+}
+
+static int tensor_has_graph (lua_State *L) {
+  lua_pushboolean(L, fnn_has_graph(checktensor(L, 1)));
+  return 1;
+}
+
+/*
+** {======================================================
+** Params
+** =======================================================
+*/
+
+/* fnn.Param(x): a leaf of the graph over x's storage */
+static int new_param (lua_State *L) {
+  fnn_Tensor *x = checktensor(L, 1);
+  fnn_Param *p = NULL;
+  guard(L, p = fnn_retain(fnn_param(x)));
+  pushobject(L, PARAM, p);
+  guard(L, fnn_release(p));
+  return 1;
+}
+
+static int param_value (lua_State *L) {
+  fnn_Param *p = checkparam(L, 1);
+  pushobject(L, TENSOR, fnn_value(p));
+  return 1;
+}
+
+static int param_grad (lua_State *L) {
+  pushobject(L, TENSOR, fnn_gradient(checkparam(L, 1)));
+  return 1;
+}
+
+static int param_set_grad (lua_State *L) {
+  fnn_Param *p = checkparam(L, 1);
+  fnn_Tensor *g = opttensor(L, 2);
+  guard(L, fnn_set_gradient(p, g));
+  return 0;
+}
+
+static int param_set (lua_State *L) {
+  fnn_Param *p = checkparam(L, 1);
+  fnn_Tensor *x = checktensor(L, 2);
+  guard(L, fnn_set_value(p, x));
+  return 0;
+}
+
+static int param_freeze (lua_State *L) {
+  fnn_freeze(checkparam(L, 1), true);
+  lua_settop(L, 1);
+  return 1;
+}
+
+static int param_unfreeze (lua_State *L) {
+  fnn_freeze(checkparam(L, 1), false);
+  lua_settop(L, 1);
+  return 1;
+}
+
+static int param_is_frozen (lua_State *L) {
+  lua_pushboolean(L, fnn_is_frozen(checkparam(L, 1)));
+  return 1;
+}
+
+/* p:to("cuda"), p:to("f64"): moves it in place, with all that it has */
+static int param_to (lua_State *L) {
+  fnn_Param *p = checkparam(L, 1);
+  fnn_Dtype t = (fnn_Dtype)p->value->dtype;
+  const fnn_Device *d = p->value->storage->device;
+  for (int i = 2; i <= lua_gettop(L); i++) {
+    const char *s = luaL_checkstring(L, i);
+    if (strncmp(s, "cpu", 3) == 0 || strncmp(s, "cuda", 4) == 0)
+      d = checkdevice(L, i);
+    else
+      t = checkdtype(L, i);
+  }
+  guard(L, fnn_param_to(p, d, t));
+  lua_settop(L, 1);
+  return 1;
+}
+
+static int param_tostring (lua_State *L) {
+  fnn_Param *p = checkparam(L, 1);
+  fnn_Tensor *x = fnn_value(p);
+  lua_pushfstring(L, "Param %s %s %s%s", shape_text(x),
+                  fnn_dtype_name((fnn_Dtype)x->dtype),
+                  x->storage->device->name, p->frozen ? " frozen" : "");
+  return 1;
+}
+
+static const luaL_Reg param_methods[] = {
+  { "value", param_value },
+  { "grad", param_grad },
+  { "set_grad", param_set_grad },
+  { "set", param_set },
+  { "freeze", param_freeze },
+  { "unfreeze", param_unfreeze },
+  { "is_frozen", param_is_frozen },
+  { "to", param_to },
+  { NULL, NULL }
+};
+
+static const luaL_Reg param_metamethods[] = {
+  { "__tostring", param_tostring },
+  { NULL, NULL }
+};
+
+/* }====================================================== */
+
+static const luaL_Reg methods[] = {
+  { "backward", tensor_backward },
+  { "register_hook", tensor_hook },
+  { "detach", tensor_detach },
+  { "has_graph", tensor_has_graph },
+  { NULL, NULL }
+};
+
+static const luaL_Reg functions[] = {
+  { "grad", graph_grad },
+  { "no_grad", graph_no_grad },
+  { "enable_grad", graph_enable_grad },
+  { "is_grad_enabled", graph_is_grad_enabled },
+  { "record", graph_record_ },
+  { "Param", new_param },
+  { NULL, NULL }
+};
+
+/* A Param has the methods of tensors, on its value, behind its own. */
+static void inherit (lua_State *L) {
+  pushmethods(L, PARAM);
+  lua_createtable(L, 0, 1);
+  pushmethods(L, TENSOR);
+  lua_setfield(L, -2, "__index");
+  lua_setmetatable(L, -2);
+  lua_pop(L, 1);
+}
+
+void open_graph (lua_State *L) {
+  addmetamethods(L, PARAM, param_metamethods);
+  addmethods(L, PARAM, param_methods);
+  inherit(L);
+  addmethods(L, TENSOR, methods);
+  addfunctions(L, functions);
+}

@@ -1,0 +1,235 @@
+/* lib.c - opening the library in a lua_State: its context, its tables and
+** its Lua half. */
+
+#include <string.h>
+
+#include "embed.h"
+#include "lbox.h"
+
+static const char lib_key = 0; /* registry: the Lib */
+
+Lib *findlib (lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &lib_key);
+  Lib *lib = lua_touserdata(L, -1);
+  lua_pop(L, 1);
+  return lib;
+}
+
+/*
+** {======================================================
+** The context of a state
+** =======================================================
+*/
+
+/* The Lib was made before any box, so its finalizer runs after theirs. */
+static int lib_gc (lua_State *L) {
+  Lib *lib = lua_touserdata(L, 1);
+  if (lib->context == NULL) return 0;
+  fnn_Context *before = fnn_use(lib->context);
+  slots_flush(L, lib);
+  fnn_use(before == lib->context ? NULL : before);
+  fnn_close(lib->context);
+  lib->context = NULL;
+  return 0;
+}
+
+/* The engine is out of memory: a full collection may free some.  The guard
+** that is running keeps its own arguments alive. */
+static void reclaim (void *ud) {
+  Lib *lib = ud;
+  lua_State *L = lib->guarded != NULL ? lib->guarded : lib->main;
+  if (lib->collecting || !lua_gc(L, LUA_GCISRUNNING)) return;
+  lib->collecting = true;
+  lua_gc(L, LUA_GCCOLLECT);
+  lib->collecting = false;
+}
+
+static void open_context (lua_State *L, Lib *lib, const fnn_Host *host) {
+  lib->context = fnn_open(host);
+  if (lib->context == NULL) luaL_error(L, "fnn: no memory for a context");
+  lib->context->reclaim_library = reclaim;
+  lib->context->library = lib;
+}
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** The Lua half
+** =======================================================
+*/
+
+/* load(name): runs the embedded file once with (fnn, load, internals) and
+** returns its value.  internals has the methods of each class, to be added
+** to, and what only the library's own Lua needs.  Upvalues: the Lib, fnn, a
+** table of what has run, internals. */
+static int load_module (lua_State *L) {
+  const char *name = luaL_checkstring(L, 1);
+  if (lua_getfield(L, lua_upvalueindex(3), name) != LUA_TNIL) return 1;
+  const char *file = lua_pushfstring(L, "fnn/%s.lua", name);
+  for (const Embedded *e = embedded; e->name != NULL; e++) {
+    if (strcmp(e->name, file) != 0) continue;
+    lua_pushfstring(L, "=fnn:%s", name);
+    if (luaL_loadbufferx(L, (const char *)e->text, e->size,
+                         lua_tostring(L, -1), "t") != LUA_OK)
+      return lua_error(L);
+    lua_pushvalue(L, lua_upvalueindex(2));
+    for (int i = 1; i <= 4; i++) lua_pushvalue(L, lua_upvalueindex(i));
+    lua_pushcclosure(L, load_module, 4);
+    lua_pushvalue(L, lua_upvalueindex(4));
+    lua_call(L, 3, 1);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, lua_upvalueindex(3), name);
+    return 1;
+  }
+  return luaL_error(L, "the library has no part '%s'", name);
+}
+
+/* ORDER KIND */
+static const char *const class_names[KINDS] = {
+  "Tensor", "Param", "Generator", "Module", "Optimizer", "Dataset", "Loader",
+  "Reader"
+};
+
+/* nearest(name, list): the string of the list nearest to name, or nil */
+static int nearest (lua_State *L) {
+  const char *s = luaL_checkstring(L, 1), *names[2] = { NULL, NULL };
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_Integer n = luaL_len(L, 2);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_geti(L, 2, i);
+    names[1] = luaL_checkstring(L, -1);
+    const char *near = names[0] == NULL
+                         ? nearest_name(s, &names[1], 1, sizeof *names)
+                         : nearest_name(s, names, 2, sizeof *names);
+    if (near != NULL) names[0] = near;
+    lua_pop(L, 1); /* the list holds it */
+  }
+  lua_pushstring(L, names[0]);
+  return 1;
+}
+
+static void push_internals (lua_State *L) {
+  lua_createtable(L, 0, KINDS + 1);
+  lua_pushcfunction(L, nearest);
+  lua_setfield(L, -2, "nearest");
+  for (int k = 0; k < KINDS; k++) {
+    pushmethods(L, (Kind)k);
+    lua_setfield(L, -2, class_names[k]);
+  }
+}
+
+/* Runs the part "init", which loads the others. */
+static void open_scripts (lua_State *L) {
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_pushvalue(L, -2);
+  lua_newtable(L);
+  push_internals(L);
+  lua_pushcclosure(L, load_module, 4);
+  lua_pushliteral(L, "init");
+  lua_call(L, 1, 0);
+}
+
+/* }====================================================== */
+
+static void open_namespaces (lua_State *L) {
+  static const char *const names[] = { "nn", "optim", "data", "io" };
+  for (int i = 0; i < countof(names); i++) {
+    lua_newtable(L);
+    lua_pushfstring(L, "fnn.%s", names[i]);
+    const char *what = lua_tostring(L, -1);
+    lua_insert(L, -2);
+    setnamespace(L, what);
+    lua_setfield(L, -3, names[i]);
+    lua_pop(L, 1);
+  }
+}
+
+static int open_parts (lua_State *L) {
+  lua_newtable(L);
+  setnamespace(L, "fnn");
+  lua_pushliteral(L, FNN_VERSION);
+  lua_setfield(L, -2, "_VERSION");
+  open_namespaces(L);
+  open_tensor(L);
+  open_graph(L);
+  open_random(L);
+  open_math(L);
+  open_view(L);
+  open_index(L);
+  open_nn(L);
+  open_optim(L);
+  open_data(L);
+  open_io(L);
+  open_scripts(L);
+  return 1;
+}
+
+static const char version_key[] = "fnn.version", table_key[] = "fnn.table";
+
+/* The table of an engine that is in this state already; another version is
+** refused. */
+static bool find_open (lua_State *L) {
+  if (lua_getfield(L, LUA_REGISTRYINDEX, version_key) == LUA_TNIL) {
+    lua_pop(L, 1);
+    return false;
+  }
+  if (strcmp(lua_tostring(L, -1), FNN_VERSION) != 0)
+    luaL_error(L, "fnn %s cannot be opened: fnn %s is in this state already",
+               FNN_VERSION, lua_tostring(L, -1));
+  lua_pop(L, 1);
+  lua_getfield(L, LUA_REGISTRYINDEX, table_key);
+  return true;
+}
+
+static void open_library (lua_State *L, const fnn_Host *host) {
+  luaL_checkversion(L);
+  if (find_open(L)) return;
+  Lib *lib = lua_newuserdatauv(L, sizeof *lib, 0);
+  memset(lib, 0, sizeof *lib);
+  lua_newtable(L);
+  lua_pushcfunction(L, lib_gc);
+  lua_setfield(L, -2, "__gc");
+  lua_setmetatable(L, -2);
+  lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
+  lib->main = lua_tothread(L, -1);
+  lua_pop(L, 1);
+  lib->device = device_cpu();
+  lib->dtype = FNN_F32;
+  open_context(L, lib, host);
+  lua_pushvalue(L, -1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &lib_key);
+  lua_pushcclosure(L, open_parts, 1);
+  lua_call(L, 0, 1);
+  lua_pushliteral(L, FNN_VERSION);
+  lua_setfield(L, LUA_REGISTRYINDEX, version_key);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, LUA_REGISTRYINDEX, table_key);
+}
+
+void fnn_openlibs (lua_State *L, const fnn_Host *host) {
+  open_library(L, host);
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  lua_pushvalue(L, -2);
+  lua_setfield(L, -2, "fnn");
+  lua_pop(L, 1);
+}
+
+fnn_Context *fnn_tocontext (lua_State *L) {
+  Lib *lib = findlib(L);
+  return lib != NULL ? lib->context : NULL;
+}
+
+fnn_Tensor *fnn_totensor (lua_State *L, int i) {
+  Lib *lib = findlib(L);
+  return lib != NULL ? lib_totensor(L, lib, i) : NULL;
+}
+
+void fnn_pushtensor (lua_State *L, fnn_Tensor *x) {
+  lib_pushtensor(L, findlib(L), x);
+}
+
+int luaopen_fnn (lua_State *L) {
+  open_library(L, NULL);
+  return 1;
+}

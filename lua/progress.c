@@ -1,0 +1,126 @@
+/* progress.c - long work on stderr: a bar at a terminal, elsewhere now and
+** then a line.  Work that is soon done shows nothing. */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "program.h"
+
+/* Seconds: before the bar appears, between two of its pictures, and between
+** two lines where there is no terminal. */
+#define PATIENCE 0.3
+#define FRAME 0.1
+#define LINE 10.0
+
+static struct Bar {
+  char what[64];
+  double start;        /* when the work began */
+  double drawn;        /* when it was last shown */
+  int64_t first, last; /* steps: the one seen first, the one seen last */
+  bool shown;
+} bar;
+
+static double now (void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+bool progress_colour (int fd) {
+  const char *none = getenv("NO_COLOR"), *kind = getenv("TERM");
+  return isatty(fd) && (none == NULL || *none == '\0') && kind != NULL &&
+         strcmp(kind, "dumb") != 0;
+}
+
+static int columns (void) {
+  struct winsize w;
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col
+                                                                   : 80;
+}
+
+/* "1:02:03", "2:03" */
+static void write_time (char *to, size_t size, double seconds) {
+  long s = (long)(seconds + 0.5);
+  if (s >= 3600)
+    snprintf(to, size, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
+  else snprintf(to, size, "%ld:%02ld", s / 60, s % 60);
+}
+
+/* "123/456  12.3/s  1:20 left" */
+static int write_facts (char *to, size_t size, int64_t step, int64_t total,
+                        double t) {
+  double rate = t > 0 ? (double)(step - bar.first) / t : 0;
+  char rest[32];
+  int n = total > 0 ? snprintf(to, size, "%" PRId64 "/%" PRId64, step, total)
+                    : snprintf(to, size, "%" PRId64, step);
+  if (rate > 0)
+    n += snprintf(to + n, size - (size_t)n, "  %.3g%s",
+                  rate < 1 ? 1 / rate : rate, rate < 1 ? " s each" : "/s");
+  if (step < total && rate <= 0) return n;
+  write_time(rest, sizeof rest,
+             step < total ? (double)(total - step) / rate : t);
+  return n + snprintf(to + n, size - (size_t)n, "  %s%s", rest,
+                      step < total ? " left" : "");
+}
+
+static void draw_bar (int64_t step, int64_t total, double t) {
+  char facts[128];
+  bool colour = progress_colour(STDERR_FILENO);
+  int n = write_facts(facts, sizeof facts, step, total, t);
+  int room = columns() - 1 - (int)strlen(bar.what) - n - 12;
+  fprintf(stderr, "\r%s", bar.what);
+  if (total > 0 && room >= 10) {
+    int length = room > 40 ? 40 : room;
+    int done = (int)((double)length * (double)step / (double)total);
+    fprintf(stderr, " %3d%% %s[", (int)(100 * (double)step / (double)total),
+            colour ? "\033[32m" : "");
+    for (int i = 0; i < length; i++)
+      fputc(i < done ? '=' : i == done ? '>' : ' ', stderr);
+    fprintf(stderr, "]%s", colour ? "\033[0m" : "");
+  }
+  fprintf(stderr, "  %s\033[K", facts);
+}
+
+static void draw_line (int64_t step, int64_t total, double t) {
+  char facts[128];
+  write_facts(facts, sizeof facts, step, total, t);
+  fprintf(stderr, "%s: %s\n", bar.what, facts);
+}
+
+void progress_end (void) {
+  if (bar.shown && isatty(STDERR_FILENO)) fputc('\n', stderr);
+  memset(&bar, 0, sizeof bar);
+}
+
+static void begin (const char *what, int64_t step, double t) {
+  progress_end();
+  snprintf(bar.what, sizeof bar.what, "%s", what);
+  bar.start = bar.drawn = t;
+  bar.first = step;
+}
+
+bool progress_show (void *ud, const char *what, int64_t step, int64_t total) {
+  (void)ud;
+  double t = now();
+  bool terminal = isatty(STDERR_FILENO), last = total > 0 && step >= total;
+  if (strncmp(bar.what, what, sizeof bar.what - 1) != 0 || step < bar.last)
+    begin(what, step, t);
+  bar.last = step;
+  double since = t - bar.drawn;
+  bool due = bar.shown ? since >= (terminal ? FRAME : LINE)
+                       : since >= (terminal ? PATIENCE : LINE);
+  if (due || (last && bar.shown)) {
+    if (terminal) draw_bar(step, total, t - bar.start);
+    else draw_line(step, total, t - bar.start);
+    fflush(stderr);
+    bar.shown = true;
+    bar.drawn = t;
+  }
+  if (last) progress_end();
+  return false;
+}

@@ -1,0 +1,126 @@
+-- help_spec.lua - every public name has a help text, every text a name, and
+-- what is generated from the texts is fresh.
+
+local fnn = require "fnn"
+local help = require "fnn.help"
+local manual = require "fnn.manual"
+
+-- Names that hold values rather than things to explain.
+local plain = { ["fnn._VERSION"] = true }
+
+local function namespaces ()
+  local spaces = { fnn = fnn }
+  for name, value in pairs(fnn) do
+    if type(value) == "table" then spaces[name] = value end
+  end
+  return spaces
+end
+
+-- The classes of boxes, by the last part of their name, with their methods.
+local function classes ()
+  local found = {}
+  for _, value in pairs(debug.getregistry()) do
+    if type(value) == "table" then
+      local name, methods = rawget(value, "__name"), rawget(value, "methods")
+      if type(name) == "string" and name:find "^fnn%." and methods then
+        found[name:match "%w+$"] = methods
+      end
+    end
+  end
+  return found
+end
+
+local function entries ()
+  local names = {}
+  for _, section in ipairs(manual.sections()) do
+    for _, e in ipairs(section) do names[e.name] = e end
+  end
+  return names
+end
+
+local function sorted (set)
+  local list = {}
+  for name in pairs(set) do list[#list + 1] = name end
+  table.sort(list)
+  return table.concat(list, ", ")
+end
+
+describe("help", function ()
+  local documented = entries()
+
+  it("explains every function", function ()
+    local missing = {}
+    for space, values in pairs(namespaces()) do
+      for name, value in pairs(values) do
+        local full = space .. "." .. name
+        local method = "Tensor:" .. name  -- fnn.add(x, y) is x:add(y)
+        if type(value) ~= "table" and not plain[full] and
+           not documented[full] and not documented[method] then
+          missing[full] = true
+        end
+      end
+    end
+    assert.equal("", sorted(missing))
+  end)
+
+  it("explains every method", function ()
+    local missing = {}
+    for class, methods in pairs(classes()) do
+      for name in pairs(methods) do
+        local full = class .. ":" .. name
+        local base = full:gsub("_$", "")  -- add_ is add in place
+        local always = name == "release" and documented["Tensor:release"]
+        if not (documented[full] or documented[base] or always) and
+           not name:find "^_" then
+          missing[full] = true
+        end
+      end
+    end
+    assert.equal("", sorted(missing))
+  end)
+
+  it("explains nothing that is not there", function ()
+    local spaces, methods, gone = namespaces(), classes(), {}
+    for name, e in pairs(documented) do
+      local space, word = name:match "^(%w+)[%.:]([%w_]+)$"
+      local owner = e.class and methods[space] or spaces[space]
+      if not owner or rawget(owner, word) == nil then gone[name] = true end
+    end
+    assert.equal("", sorted(gone))
+  end)
+
+  it("says something about each", function ()
+    local silent = {}
+    for name, e in pairs(documented) do
+      if #e.text == 0 then silent[name] = true end
+    end
+    assert.equal("", sorted(silent))
+  end)
+
+  it("finds a name by its last word, as a method, in full", function ()
+    for _, name in ipairs { "softmax", "x:softmax", "Tensor:softmax" } do
+      assert.matches("^Tensor:softmax%(", help[name])
+    end
+    assert.matches("^fnn.zeros%(", help.zeros)
+  end)
+
+  it("shows the words of a section", function ()
+    assert.matches("count from 1, ids from 0", help.indexing)
+  end)
+
+  it("names what is near", function ()
+    local text, near = help("sofmax")
+    assert.is_nil(text)
+    assert.matches("Tensor:softmax", near)
+  end)
+end)
+
+describe("the generated reference", function ()
+  it("is what the help texts say", function ()
+    assert(os.execute("build/fnn scripts/reference --check"))
+  end)
+
+  it("gives annotations that are Lua", function ()
+    assert(loadfile("library/fnn.d.lua"))
+  end)
+end)

@@ -1,0 +1,30 @@
+/* ops.h - the rows of map.def, zip.def and reduce.def by number: MAP_exp,
+** ZIP_add, REDUCE_sum.  Their names and parameters are in ops/rows.c. */
+
+#ifndef core_ops_h
+#define core_ops_h
+
+#define MAP(name, ...) MAP_##name,
+#define ZIP(name, ...) ZIP_##name,
+#define REDUCE(name, ...) REDUCE_##name,
+
+enum {
+#include "map.def"
+  MAP_COUNT
+};
+
+enum {
+#include "zip.def"
+  ZIP_COUNT
+};
+
+enum {
+#include "reduce.def"
+  REDUCE_COUNT
+};
+
+#undef MAP
+#undef ZIP
+#undef REDUCE
+
+#endif

@@ -1,0 +1,550 @@
+/* vmath.h - the words in which map.def, zip.def and reduce.def are written.
+**
+** Scalar inline functions without branches, tables or calls, so that a loop
+** over one becomes vector code under gcc and clang for any instruction set.
+** Each has a float body here and a double body, which is the C library's.
+** Accuracy of the float bodies, in units in the last place over their whole
+** range, checked by tests/math_test.c: exp, expm1, exp2, log 1; log1p, log2,
+** log10, tanh, sin, cos 1.5; erf, tan, asin, acos, atan, sinh, cosh 2.5.
+** sin, cos and tan hold for |x| <= TRIG_FAR; kernels take the C library's for
+** what is further.
+**
+** Polynomials are near-minimax fits (weighted least squares on Chebyshev
+** nodes, reweighted); the reductions are Cody and Waite's.  At the end the
+** words proper: exp(x) means the body for `real`. */
+
+#ifndef vmath_h
+#define vmath_h
+
+#include <math.h>
+#include <stdint.h>
+
+#define TRIG_FAR 1e5f
+
+/*
+** {======================================================
+** Bits
+** =======================================================
+*/
+
+typedef union FloatBits {
+  float f;
+  uint32_t u;
+} FloatBits;
+
+static inline uint32_t float_bits (float x) {
+  return ((FloatBits){ .f = x }).u;
+}
+
+static inline float float_of (uint32_t u) {
+  return ((FloatBits){ .u = u }).f;
+}
+
+static inline float abs_f32 (float x) {
+  return float_of(float_bits(x) & 0x7fffffffu);
+}
+
+/* |x| with the sign of s; x must not be negative. */
+static inline float sign_of_f32 (float x, float s) {
+  return float_of(float_bits(x) | (float_bits(s) & 0x80000000u));
+}
+
+/* 2^k for -126 <= k <= 127. */
+static inline float pow2_f32 (int32_t k) {
+  return float_of((uint32_t)(k + 127) << 23);
+}
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** Exponentials.  x = k log 2 + r with |r| <= log(2) / 2
+** =======================================================
+*/
+
+/* Adding it leaves the nearest integer in the low bits of a float. */
+#define ROUND_MAGIC 12582912.0f /* 1.5 2^23 */
+
+/* k, the nearest integer to t, and *n the same as a float. */
+static inline int32_t round_f32 (float t, float *n) {
+  float m = t + ROUND_MAGIC;
+  *n = m - ROUND_MAGIC;
+  return (int32_t)(float_bits(m) - 0x4b400000u);
+}
+
+/* e^r - 1 */
+static inline float expm1_poly (float r) {
+  float p = 1.979014050e-4f;
+  p = p * r + 1.394486870e-3f;
+  p = p * r + 8.333498612e-3f;
+  p = p * r + 4.166629165e-2f;
+  p = p * r + 1.666666567e-1f;
+  p = p * r + 0.5f;
+  return p * (r * r) + r;
+}
+
+/* p 2^k in two steps, so that subnormal results round once. */
+static inline float scale_f32 (float p, int32_t k) {
+  int32_t h = k >> 1;
+  return p * pow2_f32(h) * pow2_f32(k - h);
+}
+
+/* x - n log(2), n a small integer: the first part has 9 bits. */
+static inline float less_logs (float x, float n) {
+  return (x - n * 0.693359375f) + n * 2.12194440e-4f;
+}
+
+/* e^x 2^extra */
+static inline float exp_scaled_f32 (float x, int32_t extra) {
+  x = x < -104.0f ? -104.0f : x; /* NaN passes both */
+  x = x > 90.0f ? 90.0f : x;
+  float n;
+  int32_t k = round_f32(x * 1.44269504f, &n);
+  return scale_f32(1.0f + expm1_poly(less_logs(x, n)), k + extra);
+}
+
+static inline float exp_f32 (float x) { return exp_scaled_f32(x, 0); }
+
+static inline float exp2_f32 (float x) {
+  x = x < -151.0f ? -151.0f : x;
+  x = x > 129.0f ? 129.0f : x;
+  float n;
+  int32_t k = round_f32(x, &n);
+  return scale_f32(1.0f + expm1_poly((x - n) * 0.693147181f), k);
+}
+
+static inline float expm1_f32 (float x) {
+  float c = x < -20.0f ? -20.0f : x;
+  c = c > 90.0f ? 90.0f : c;
+  float n;
+  int32_t k = round_f32(c * 1.44269504f, &n);
+  float p = expm1_poly(less_logs(c, n));
+  float s = pow2_f32(k < 127 ? k : 127);
+  float y = p * s + (s - 1.0f);
+  return c > 80.0f ? scale_f32(1.0f + p, k) : y;
+}
+
+/* With q = e^2|x| - 1: tanh |x| = q / (q + 2). */
+static inline float tanh_f32 (float x) {
+  float a = abs_f32(x);
+  a = a > 10.0f ? 10.0f : a;
+  float q = expm1_f32(a + a);
+  return sign_of_f32(q / (q + 2.0f), x);
+}
+
+static inline float sigmoid_f32 (float x) {
+  return 1.0f / (1.0f + exp_f32(-x));
+}
+
+static inline float sinh_f32 (float x) {
+  float a = abs_f32(x), q = expm1_f32(a);
+  float y = 0.5f * (q + q / (q + 1.0f));
+  return sign_of_f32(a > 80.0f ? exp_scaled_f32(a, -1) : y, x);
+}
+
+static inline float cosh_f32 (float x) {
+  float h = exp_scaled_f32(abs_f32(x), -1);
+  return h + 0.25f / h;
+}
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** Logarithms.  x = 2^e (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2)
+** =======================================================
+*/
+
+/* log(1 + f) - f */
+static inline float log_poly (float f) {
+  float p = 6.915108860e-2f;
+  p = p * f - 1.179384440e-1f;
+  p = p * f + 1.187516376e-1f;
+  p = p * f - 1.238384768e-1f;
+  p = p * f + 1.421831995e-1f;
+  p = p * f - 1.666926742e-1f;
+  p = p * f + 2.000224292e-1f;
+  p = p * f - 2.499998659e-1f;
+  p = p * f + 3.333331048e-1f;
+  float s = f * f;
+  return f * s * p - 0.5f * s;
+}
+
+/* f, and *e as a float; x positive and finite. */
+static inline float log_split (float x, float *e) {
+  float tiny = x < 1.17549435e-38f ? 23.0f : 0.0f;
+  uint32_t u = float_bits(tiny > 0.0f ? x * 8388608.0f : x);
+  u += 0x3f800000u - 0x3f3504f3u;
+  *e = (float)((int32_t)(u >> 23) - 127) - tiny;
+  return float_of((u & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
+}
+
+/* y unless x has no finite logarithm. */
+static inline float log_edges (float x, float y) {
+  y = x == INFINITY ? x : y;
+  y = x == 0.0f ? -INFINITY : y;
+  return x >= 0.0f ? y : NAN;
+}
+
+static inline float log_f32 (float x) {
+  float e, f = log_split(x, &e);
+  float y = log_poly(f) - e * 2.12194440e-4f;
+  return log_edges(x, e * 0.693359375f + (f + y));
+}
+
+/* u = 1 + x rounded; what the rounding lost comes back as c / u. */
+static inline float log1p_f32 (float x) {
+  float u = 1.0f + x, c = (x - (u - 1.0f)) / u;
+  float e, f = log_split(u, &e);
+  float y = log_poly(f) + (c - e * 2.12194440e-4f);
+  y = log_edges(u, e * 0.693359375f + (f + y));
+  return x == 0.0f ? x : y;
+}
+
+static inline float log2_f32 (float x) {
+  float e, f = log_split(x, &e), y = log_poly(f);
+  /* log2(e) = 1.4375 + 0.0051950..: the first product is nearly exact */
+  float lo = y * 1.44269504f + f * 5.19504089e-3f;
+  return log_edges(x, e + (f * 1.4375f + lo));
+}
+
+static inline float log10_f32 (float x) {
+  float e, f = log_split(x, &e), y = log_poly(f);
+  float lo = e * 2.48745663e-4f + y * 0.434294482f + f * 7.00731903e-4f;
+  return log_edges(x, e * 0.30078125f + (f * 0.43359375f + lo));
+}
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** Circular functions
+** =======================================================
+*/
+
+/* x = n pi/2 + r: the reduction in double is exact enough for a float r up
+** to |x| = 2^20.  *q: n mod 4 in its low bits. */
+static inline float trig_reduce (float x, int32_t *q) {
+  double t = (double)x * 0.63661977236758134308;
+  double n = (t + 6755399441055744.0) - 6755399441055744.0;
+  *q = (int32_t)n;
+  double r = (double)x - n * 1.57079632673412561417; /* 33 bits of pi/2 */
+  return (float)(r - n * 6.07710050650619224932e-11);
+}
+
+static inline float sin_poly (float r) {
+  float s = r * r;
+  float p = 2.718237283e-6f;
+  p = p * s - 1.983932743e-4f;
+  p = p * s + 8.333329111e-3f;
+  p = p * s - 1.666666716e-1f;
+  return p * (s * r) + r;
+}
+
+static inline float cos_poly (float r) {
+  float s = r * r;
+  float p = -2.720954626e-7f;
+  p = p * s + 2.479951218e-5f;
+  p = p * s - 1.388888340e-3f;
+  p = p * s + 4.166666791e-2f;
+  return p * (s * s) + (1.0f - 0.5f * s);
+}
+
+/* In quadrant q the sine is s, c, -s, -c. */
+static inline float trig_pick (float r, int32_t q) {
+  float y = (q & 1) ? cos_poly(r) : sin_poly(r);
+  return float_of(float_bits(y) ^ ((uint32_t)(q & 2) << 30));
+}
+
+static inline float trig_far (float x, float y) {
+  return abs_f32(x) < INFINITY ? y : NAN;
+}
+
+static inline float sin_f32 (float x) {
+  int32_t q;
+  float r = trig_reduce(x, &q);
+  return trig_far(x, trig_pick(r, q));
+}
+
+static inline float cos_f32 (float x) {
+  int32_t q;
+  float r = trig_reduce(x, &q);
+  return trig_far(x, trig_pick(r, q + 1));
+}
+
+static inline float tan_f32 (float x) {
+  int32_t q;
+  float r = trig_reduce(x, &q);
+  float s = sin_poly(r), c = cos_poly(r);
+  return trig_far(x, (q & 1) ? -c / s : s / c);
+}
+
+/* atan t for 0 <= t <= 1 */
+static inline float atan_poly (float t) {
+  float s = t * t;
+  float p = 1.134892809e-3f;
+  p = p * s - 7.422710769e-3f;
+  p = p * s + 2.276049741e-2f;
+  p = p * s - 4.494662955e-2f;
+  p = p * s + 6.759585440e-2f;
+  p = p * s - 8.818854392e-2f;
+  p = p * s + 1.106024608e-1f;
+  p = p * s - 1.428013146e-1f;
+  p = p * s + 1.999969333e-1f;
+  p = p * s - 3.333332837e-1f;
+  return p * (s * t) + t;
+}
+
+static inline float atan_f32 (float x) {
+  float a = abs_f32(x);
+  float y = atan_poly(a > 1.0f ? 1.0f / a : a);
+  return sign_of_f32(a > 1.0f ? 1.57079633f - y : y, x);
+}
+
+/* The angle of (x, y). */
+static inline float atan2_f32 (float y, float x) {
+  float a = abs_f32(x), b = abs_f32(y);
+  float hi = a > b ? a : b, lo = a > b ? b : a;
+  float t = hi == lo ? 1.0f : lo / hi; /* both infinite */
+  float r = atan_poly(hi == 0.0f ? 0.0f : t);
+  r = b > a ? 1.57079633f - r : r;
+  r = float_bits(x) >> 31 ? 3.14159265f - r : r;
+  return x != x || y != y ? x + y : sign_of_f32(r, y);
+}
+
+/* asin t for 0 <= t <= 1/2 */
+static inline float asin_poly (float t) {
+  float s = t * t;
+  float p = 3.756466880e-2f;
+  p = p * s + 1.440300792e-2f;
+  p = p * s + 3.181749582e-2f;
+  p = p * s + 4.451573640e-2f;
+  p = p * s + 7.500510663e-2f;
+  p = p * s + 1.666665971e-1f;
+  return p * (s * t) + t;
+}
+
+/* asin a = pi/2 - 2 asin sqrt((1 - a) / 2) above 1/2. */
+static inline float asin_f32 (float x) {
+  float a = abs_f32(x);
+  float y = asin_poly(a > 0.5f ? sqrtf(0.5f * (1.0f - a)) : a);
+  return sign_of_f32(a > 0.5f ? 1.57079633f - 2.0f * y : y, x);
+}
+
+static inline float acos_f32 (float x) {
+  float a = abs_f32(x);
+  float y = asin_poly(a > 0.5f ? sqrtf(0.5f * (1.0f - a)) : a);
+  float small = 1.57079633f - sign_of_f32(y, x);
+  float large = x > 0.0f ? 2.0f * y : 3.14159265f - 2.0f * y;
+  return a > 0.5f ? large : small;
+}
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** The normal distribution
+** =======================================================
+*/
+
+/* Below 1 an odd polynomial, above 1 - e^q with q fitted to log erfc. */
+static inline float erf_f32 (float x) {
+  float a = abs_f32(x), s = a * a;
+  float p = -9.680295989e-6f;
+  p = p * s + 1.127060386e-4f;
+  p = p * s - 8.484720602e-4f;
+  p = p * s + 5.221075378e-3f;
+  p = p * s - 2.686544694e-2f;
+  p = p * s + 1.128378287e-1f;
+  p = p * s - 3.761263788e-1f;
+  p = (p * s) * a + 1.128379167f * a;
+  float u = (a > 4.0f ? 4.0f : a) - 2.5f;
+  float q = 8.599615171e-7f;
+  q = q * u + 5.628301551e-6f;
+  q = q * u - 7.294823263e-6f;
+  q = q * u + 7.891727728e-5f;
+  q = q * u - 4.240299750e-4f;
+  q = q * u + 2.162037184e-3f;
+  q = q * u - 1.085903030e-2f;
+  q = q * u - 9.438935518e-1f;
+  q = q * u - 5.352680683f;
+  q = q * u - 7.806815147f;
+  return sign_of_f32(a < 1.0f ? p : 1.0f - exp_f32(q), x);
+}
+
+/* The probability of a normal number below x: e^q(|x|) on the left, which
+** keeps its relative accuracy down to -7; 0 beyond. */
+static inline float normal_cdf_f32 (float x) {
+  float a = abs_f32(x);
+  float u = (a > 7.0f ? 7.0f : a) - 3.5f;
+  float q = 7.387564449e-10f;
+  q = q * u - 3.652188552e-9f;
+  q = q * u - 1.446197206e-8f;
+  q = q * u + 1.599205035e-7f;
+  q = q * u - 1.098508733e-6f;
+  q = q * u + 9.604617844e-6f;
+  q = q * u - 7.672978245e-5f;
+  q = q * u + 5.556706456e-4f;
+  q = q * u - 3.916403744e-3f;
+  q = q * u - 4.715344310e-1f;
+  q = q * u - 3.751391411f;
+  q = q * u - 8.366065025f;
+  float e = a > 7.0f ? 0.0f : exp_f32(q);
+  return x < 0.0f ? e : 1.0f - e;
+}
+
+static inline double normal_cdf_f64 (double x) {
+  return 0.5 * erfc(x * -0.70710678118654752440);
+}
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** Division that rounds down, and integers
+** =======================================================
+*/
+
+/* Sums and products of int64 that wrap. */
+#define WRAP(x, op, y) ((int64_t)((uint64_t)(x)op(uint64_t)(y)))
+
+/* Divisors are not 0 here: the op has looked.  -1 by hand, since the least
+** integer has no opposite. */
+static inline int64_t floor_div_i64 (int64_t x, int64_t y) {
+  if (y == -1 || y == 0) return WRAP(0, -, x);
+  return x / y - (x % y != 0 && (x % y < 0) != (y < 0));
+}
+
+static inline int64_t floor_mod_i64 (int64_t x, int64_t y) {
+  return WRAP(x, -, WRAP(floor_div_i64(x, y), *, y));
+}
+
+static inline int64_t mod_i64 (int64_t x, int64_t y) {
+  return y == -1 || y == 0 ? 0 : x % y;
+}
+
+/* x^y, 0 for the fractions that a negative y makes. */
+static inline int64_t pow_i64 (int64_t x, int64_t y) {
+  if (y < 0) return x == 1 ? 1 : x == -1 ? (y % 2 ? -1 : 1) : 0;
+  uint64_t p = 1, b = (uint64_t)x;
+  for (; y > 0; y >>= 1, b *= b)
+    if (y & 1) p *= b;
+  return (int64_t)p;
+}
+
+/* Shifts by a negative count or by 64 and more shift everything out. */
+static inline int64_t shl_i64 (int64_t x, int64_t y) {
+  return y < 0 || y > 63 ? 0 : (int64_t)((uint64_t)x << y);
+}
+
+static inline int64_t shr_i64 (int64_t x, int64_t y) {
+  return x >> (y < 0 || y > 63 ? 63 : y);
+}
+
+static inline float floor_mod_f32 (float x, float y) {
+  float m = fmodf(x, y);
+  return m != 0.0f && (m < 0.0f) != (y < 0.0f) ? m + y : m;
+}
+
+static inline double floor_mod_f64 (double x, double y) {
+  double m = fmod(x, y);
+  return m != 0.0 && (m < 0.0) != (y < 0.0) ? m + y : m;
+}
+
+/* (x - x mod y) / y is within rounding of an integer. */
+static inline double floor_div_f64 (double x, double y) {
+  if (y == 0.0) return x / y;
+  double m = fmod(x, y), q = (x - m) / y;
+  if (m != 0.0 && (m < 0.0) != (y < 0.0)) q -= 1.0;
+  return rint(q);
+}
+
+static inline float floor_div_f32 (float x, float y) {
+  if (y == 0.0f) return x / y;
+  float m = fmodf(x, y), q = (x - m) / y;
+  if (m != 0.0f && (m < 0.0f) != (y < 0.0f)) q -= 1.0f;
+  return rintf(q);
+}
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** The words
+** =======================================================
+*/
+
+#ifdef CPU_DOUBLE
+static inline double sigmoid_f64 (double x) { return 1.0 / (1.0 + exp(-x)); }
+#define WORD(float_name, double_name) double_name
+#else
+#define WORD(float_name, double_name) float_name
+#endif
+
+/* A constant of the type at hand: R(0.5). */
+#define R(v) ((real)(v))
+#define select(c, a, b) ((c) ? (a) : (b))
+
+#define sigmoid(x) WORD(sigmoid_f32, sigmoid_f64)(x)
+#define normal_cdf(x) WORD(normal_cdf_f32, normal_cdf_f64)(x)
+#define floor_mod(x, y) WORD(floor_mod_f32, floor_mod_f64)(x, y)
+#define floor_div(x, y) WORD(floor_div_f32, floor_div_f64)(x, y)
+
+#ifndef CPU_DOUBLE
+#define exp(x) exp_f32(x)
+#define exp2(x) exp2_f32(x)
+#define expm1(x) expm1_f32(x)
+#define log(x) log_f32(x)
+#define log1p(x) log1p_f32(x)
+#define log2(x) log2_f32(x)
+#define log10(x) log10_f32(x)
+#define sqrt(x) sqrtf(x)
+#define sin(x) sin_f32(x)
+#define cos(x) cos_f32(x)
+#define tan(x) tan_f32(x)
+#define asin(x) asin_f32(x)
+#define acos(x) acos_f32(x)
+#define atan(x) atan_f32(x)
+#define atan2(y, x) atan2_f32(y, x)
+#define sinh(x) sinh_f32(x)
+#define cosh(x) cosh_f32(x)
+#define tanh(x) tanh_f32(x)
+#define erf(x) erf_f32(x)
+#define fabs(x) abs_f32(x)
+#define floor(x) floorf(x)
+#define ceil(x) ceilf(x)
+#define rint(x) rintf(x)
+#define trunc(x) truncf(x)
+#define pow(x, y) powf(x, y)
+#define fmod(x, y) fmodf(x, y)
+#endif
+
+/* Slopes that take more than a line.  x sigmoid(b x): */
+static inline real swish_slope (real x, real b) {
+  real s = sigmoid(b * x);
+  return s + b * x * s * (1 - s);
+}
+
+/* x sigmoid(x (p + q x^2)) */
+static inline real gelu_tanh_slope (real x) {
+  const real p = R(1.5957691216057308), q = R(0.07135481282553581);
+  real s = sigmoid(x * (p + q * x * x));
+  return s + x * s * (1 - s) * (p + 3 * q * x * x);
+}
+
+/* x tanh(log(1 + e^x)) = x (e^2x + 2 e^x) / (e^2x + 2 e^x + 2) */
+static inline real mish (real x) {
+  real e = exp(select(x > 20, R(20), x)), n = e * (e + 2);
+  return x * (n / (n + 2));
+}
+
+/* t + x t' with t = n / (n + 2), t' = 4 e (e + 1) / (n + 2)^2 */
+static inline real mish_slope (real x) {
+  real e = exp(select(x > 20, R(20), x)), n = e * (e + 2);
+  return n / (n + 2) +
+         select(x > 20, R(0), 4 * x * e * (e + 1) / ((n + 2) * (n + 2)));
+}
+
+/* }====================================================== */
+
+#endif

@@ -1,0 +1,175 @@
+/* sweep.c - takes elementwise loops over tensors of any strides. */
+
+#include "sweep.h"
+
+#ifdef CPU_ANY
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+/* Elements that pass through a buffer at a time, and the size of a result
+** that no cache would still hold when it is next read. */
+enum { BLOCK = 512, STREAM = 16 << 20 };
+
+/* Dims go from large strides of the result to small ones, so that memory is
+** walked in order even where the result is a transposed view. */
+static void sort_dims (Sweep *s) {
+  for (int i = 1; i < s->ndim; i++)
+    for (int k = i; k > 0; k--) {
+      int64_t *r = s->at[0].stride;
+      if (llabs(r[k - 1]) >= llabs(r[k])) break;
+      int64_t n = s->shape[k];
+      s->shape[k] = s->shape[k - 1];
+      s->shape[k - 1] = n;
+      for (int j = 0; j < s->count; j++) {
+        int64_t *t = s->at[j].stride, v = t[k];
+        t[k] = t[k - 1];
+        t[k - 1] = v;
+      }
+    }
+}
+
+/* Merges dims that one stride walks in every operand. */
+static void merge_dims (Sweep *s) {
+  int last = 0;
+  for (int i = 1; i < s->ndim; i++) {
+    bool one = true;
+    for (int j = 0; j < s->count; j++) {
+      const int64_t *t = s->at[j].stride;
+      one = one && t[last] == t[i] * s->shape[i];
+    }
+    if (!one) last++;
+    s->shape[last] = one ? s->shape[last] * s->shape[i] : s->shape[i];
+    for (int j = 0; j < s->count; j++)
+      s->at[j].stride[last] = s->at[j].stride[i];
+  }
+  s->ndim = last + 1;
+}
+
+void CPU(sweep_open)(Sweep *s, int count, const Tensor *const *t) {
+  bool dense = true;
+  s->count = count;
+  s->numel = t[0]->numel;
+  s->ndim = 0;
+  s->a = s->b = 0;
+  for (int j = 0; j < count; j++) {
+    s->at[j].data = tensor_data(t[j]);
+    s->at[j].dtype = t[j]->dtype;
+    s->at[j].lane = (uint8_t)lane_of((fnn_Dtype)t[j]->dtype);
+    dense = dense && tensor_is_dense(t[j]);
+  }
+  s->stream = s->numel * (int64_t)fnn_dtype_size((fnn_Dtype)t[0]->dtype) >
+              STREAM;
+  if (!dense)
+    for (int i = 0; i < t[0]->ndim; i++) {
+      if (t[0]->shape[i] == 1) continue;
+      s->shape[s->ndim] = t[0]->shape[i];
+      for (int j = 0; j < count; j++)
+        s->at[j].stride[s->ndim] = t[j]->stride[i];
+      s->ndim++;
+    }
+  if (s->ndim == 0) {
+    s->ndim = 1;
+    s->shape[0] = s->numel;
+    for (int j = 0; j < count; j++) s->at[j].stride[0] = 1;
+  } else {
+    sort_dims(s);
+    merge_dims(s);
+  }
+}
+
+/* Copies a run to memory past the caches. */
+static void stream_out (char *to, const char *from, size_t bytes) {
+#if defined(__AVX__)
+  size_t i = 0;
+  if ((uintptr_t)to % 32 == 0)
+    for (; i + 32 <= bytes; i += 32)
+      _mm256_stream_si256((__m256i *)(to + i),
+                          _mm256_load_si256((const __m256i *)(from + i)));
+  memcpy(to + i, from + i, bytes - i);
+#elif defined(__SSE2__)
+  size_t i = 0;
+  if ((uintptr_t)to % 16 == 0)
+    for (; i + 16 <= bytes; i += 16)
+      _mm_stream_si128((__m128i *)(to + i),
+                       _mm_load_si128((const __m128i *)(from + i)));
+  memcpy(to + i, from + i, bytes - i);
+#else
+  memcpy(to, from, bytes);
+#endif
+}
+
+static void stream_fence (void) {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
+
+/* One run of n elements along the last dim; p: where the operands are.  A
+** buffer that holds a repeated element is filled once. */
+static void run_row (const Sweep *s, char *const *p, int64_t n) {
+  _Alignas(64) char buf[SWEEP_MAX][BLOCK * sizeof(int64_t)];
+  const Operand *z = &s->at[0];
+  int last = s->ndim - 1;
+  bool direct = !s->stream && z->dtype == z->lane && z->stride[last] == 1;
+  bool buffered = !direct;
+  for (int j = 1; j < s->count; j++)
+    buffered = buffered || s->at[j].dtype != s->at[j].lane ||
+               s->at[j].stride[last] != 1;
+  int64_t most = buffered ? BLOCK : n;
+  const void *in[SWEEP_MAX];
+  for (int64_t i = 0; i < n; i += most) {
+    int64_t m = min64(most, n - i);
+    for (int j = 1; j < s->count; j++) {
+      const Operand *x = &s->at[j];
+      int64_t stride = x->stride[last];
+      if (stride == 0 && i > 0) continue;
+      fnn_Dtype t = (fnn_Dtype)x->dtype;
+      const char *from = p[j] + i * stride * (int64_t)fnn_dtype_size(t);
+      in[j - 1] = CPU(run_load)(buf[j], from, t, (fnn_Dtype)x->lane, stride,
+                                m);
+    }
+    size_t size = fnn_dtype_size((fnn_Dtype)z->dtype);
+    char *to = p[0] + i * z->stride[last] * (int64_t)size;
+    s->loop(direct ? (void *)to : buf[0], in, m, s->a, s->b);
+    if (direct) continue;
+    if (s->stream && z->dtype == z->lane && z->stride[last] == 1)
+      stream_out(to, buf[0], (size_t)m * size);
+    else
+      CPU(run_store)(to, (fnn_Dtype)z->dtype, z->stride[last], buf[0],
+                     (fnn_Dtype)z->lane, m);
+  }
+}
+
+/* Elements lo .. hi - 1 in the order of the merged dims. */
+static void sweep_range (void *ud, int64_t lo, int64_t hi) {
+  const Sweep *s = ud;
+  int last = s->ndim - 1;
+  int64_t at[FNN_MAXDIM], rest = lo;
+  for (int i = last; i >= 0; i--) {
+    at[i] = rest % s->shape[i];
+    rest /= s->shape[i];
+  }
+  while (lo < hi) {
+    char *p[SWEEP_MAX];
+    for (int j = 0; j < s->count; j++) {
+      int64_t k = 0;
+      for (int i = 0; i <= last; i++) k += at[i] * s->at[j].stride[i];
+      p[j] = s->at[j].data +
+             k * (int64_t)fnn_dtype_size((fnn_Dtype)s->at[j].dtype);
+    }
+    int64_t n = min64(hi - lo, s->shape[last] - at[last]);
+    run_row(s, p, n);
+    lo += n;
+    at[last] = 0;
+    for (int i = last - 1; i >= 0 && ++at[i] == s->shape[i]; i--) at[i] = 0;
+  }
+  if (s->stream) stream_fence();
+}
+
+void CPU(sweep_run)(Sweep *s) {
+  if (s->numel > 0) threads_range(s->numel, GRAIN, sweep_range, s);
+}
+
+#endif

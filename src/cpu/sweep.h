@@ -1,0 +1,59 @@
+/* sweep.h - elementwise loops over tensors of any strides.
+**
+** A loop maps runs of dense elements: it reads n of each in[k] and writes n
+** to z, which may be one of them.  A sweep takes it over tensors of one shape:
+** it merges dims, splits the work among threads, and where a run is not dense
+** or not of the type that the loop computes in brings it through a small
+** buffer, so that a loop is written once. */
+
+#ifndef sweep_h
+#define sweep_h
+
+#include "cpu.h"
+
+enum { SWEEP_MAX = 4 };
+
+typedef void (*Loop) (void *z, const void *const *in, int64_t n, double a,
+                      double b);
+
+/* One operand, the result first.  lane: the dtype that the loop sees. */
+typedef struct Operand {
+  char *data;
+  uint8_t dtype, lane;
+  int64_t stride[FNN_MAXDIM]; /* of the merged dims, in elements */
+} Operand;
+
+typedef struct Sweep {
+  Loop loop;
+  double a, b; /* the loop's own */
+  int count;   /* operands */
+  int ndim;    /* of the merged geometry */
+  int64_t numel;
+  int64_t shape[FNN_MAXDIM];
+  bool stream; /* the result goes past the caches */
+  Operand at[SWEEP_MAX];
+} Sweep;
+
+/* Sets up s for operands t, the result first. */
+void CPU(sweep_open)(Sweep *s, int count, const Tensor *const *t);
+/* Runs s->loop over all. */
+void CPU(sweep_run)(Sweep *s);
+
+/* n elements of dtype t at p, stride apart, as a dense run of dtype lane: p
+** itself or buf. */
+const void *CPU(run_load)(void *buf, const void *p, fnn_Dtype t,
+                          fnn_Dtype lane, int64_t stride, int64_t n);
+/* The way back. */
+void CPU(run_store)(void *p, fnn_Dtype t, int64_t stride, const void *buf,
+                    fnn_Dtype lane, int64_t n);
+
+/* The dtype that elements of t are computed in: f32, f64 or i64. */
+static inline fnn_Dtype lane_of (fnn_Dtype t) {
+  return t == FNN_F64 ? FNN_F64 : t >= FNN_F16 ? FNN_F32 : FNN_I64;
+}
+
+/* The next loop has no dependence between its turns but the reductions named:
+** vector code needs no check that pointers are apart. */
+#define LANES _Pragma("omp simd")
+
+#endif

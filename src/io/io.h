@@ -1,0 +1,183 @@
+/* io.h - what the readers and writers of files share.
+**
+** reader.c    checked reading, of a file, of bytes in memory, through gzip
+** writer.c    atomic writing
+** sniff.c     what a file that is not the expected one seems to be
+** element.c   numbers as files hold them, and the dtypes they become
+** number.c    decimal numbers, whatever the locale
+** json.c      JSON, by jansson
+** safetensors.c, npy.c, idx.c, csv.c, png.c    a format each
+** draw.c      rectangles and text in images; glyphs.c the letters
+**
+** A format reads from a Reader, so that hosts and tests can give it bytes as
+** well as a path.  All input is hostile: a size is checked against what the
+** file can hold before anything is allocated for it, and a message begins
+** with the file's name.  Message texts call what a file holds by the names
+** that its format uses. */
+
+#ifndef io_h
+#define io_h
+
+#include <jansson.h>
+
+#include "../core/core.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "files hold little-endian numbers and are read as they are");
+
+/*
+** {======================================================
+** Reading
+** =======================================================
+*/
+
+typedef struct Unzip Unzip;
+
+/* A place in a file, or in bytes that the caller keeps. */
+typedef struct Reader {
+  Object o;
+  int fd;                     /* -1: bytes */
+  const unsigned char *bytes; /* NULL: a file */
+  int64_t size;               /* of the file */
+  int64_t at;                 /* the next byte of the file */
+  Unzip *zip;                 /* NULL: the file is read as it is */
+  char name[];                /* the path, for messages */
+} Reader;
+
+Reader *reader_open (const char *path);
+Reader *reader_bytes (const char *name, const void *bytes, size_t size);
+
+/* From here on, if a gzip file begins here, reads what it holds. */
+void reader_unzip (Reader *r);
+
+/* Reads n bytes, or throws that the file is truncated. */
+void reader_read (Reader *r, void *to, int64_t n);
+/* Reads up to n bytes and returns how many; 0 at the end. */
+int64_t reader_some (Reader *r, void *to, int64_t n);
+/* Throws unless the file can hold n bytes more: asked before allocating for
+** them.  Compressed bytes hold at most about a thousand times their number. */
+void reader_need (Reader *r, int64_t n);
+/* Throws unless the file ends here. */
+void reader_end (Reader *r);
+/* Goes to a place; not while unzipping. */
+void reader_seek (Reader *r, int64_t at);
+
+/* Throws that r is not what it should be ("a safetensors file"), and says
+** what it seems to be instead. */
+FNN_NORETURN void reader_wrong (Reader *r, const char *what);
+
+/* Throws FNN_EFILE: "PATH: cannot DOING: " and the text of errno. */
+FNN_NORETURN void reader_fail (const char *path, const char *doing);
+
+/* Whether the host's policy lets path be opened; mode is "r" or "w". */
+void reader_allowed (const char *path, const char *mode);
+
+/* Counted memory for libraries that free without saying a size; NULL when
+** there is none. */
+void *reader_alloc (size_t bytes);
+void reader_free (void *p);
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** Writing
+** =======================================================
+*/
+
+/* A file that comes to be when it is whole: bytes go to a temporary file
+** beside the target, which writer_close renames.  An error in between leaves
+** the target as it was and no other file. */
+typedef struct Writer Writer;
+
+Writer *writer_open (const char *path);
+void writer_put (Writer *w, const void *p, int64_t n);
+void writer_close (Writer *w);
+
+/* The elements of x in row-major order on the host: x's own or a copy. */
+const void *writer_elements (fnn_Tensor *x);
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** Elements and numbers
+** =======================================================
+*/
+
+/* Element types of files, and the dtype that each is read as.  All values
+** are kept; u64 above the range of i64 throws. */
+typedef enum Element {
+  ELEMENT_BOOL,
+  ELEMENT_U8,
+  ELEMENT_I8,
+  ELEMENT_U16,
+  ELEMENT_I16,
+  ELEMENT_U32,
+  ELEMENT_I32,
+  ELEMENT_U64,
+  ELEMENT_I64,
+  ELEMENT_F8_E4M3,
+  ELEMENT_F8_E5M2,
+  ELEMENT_F8_E8M0,
+  ELEMENT_F16,
+  ELEMENT_BF16,
+  ELEMENT_F32,
+  ELEMENT_F64,
+  ELEMENT_NONE
+} Element;
+
+size_t element_size (Element e);
+const char *element_name (Element e); /* as safetensors calls it */
+Element element_find (const char *name);
+Element element_of (fnn_Dtype t);
+
+/* How many bytes a tensor of e holds, or -1 when no int64 can tell. */
+int64_t element_bytes (Element e, int ndim, const int64_t *shape);
+/* Reads a tensor; swap: the file's numbers are big-endian.  what names it in
+** messages. */
+fnn_Tensor *element_read (Reader *r, Element e, bool swap, int ndim,
+                          const int64_t *shape, const char *what);
+
+/* Whether all n characters of s spell a decimal number (or nan, inf), and
+** its nearest double. */
+bool number_parse (const char *s, size_t n, double *value);
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** JSON
+** =======================================================
+*/
+
+/* A tree of jansson's that lives as long as the object. */
+typedef struct Json {
+  Object o;
+  json_t *root;
+  char *text; /* what json_text made last */
+} Json;
+
+/* Parses n bytes; name begins the messages.  Throws on a key given twice and
+** on deep nesting. */
+Json *json_parse (const char *name, const char *text, size_t n);
+Json *json_read (const char *path); /* a file of at most 256 MB */
+Json *json_new (void);              /* an empty object */
+/* Compact JSON of j's tree, which lasts until the next call. */
+const char *json_text (Json *j);
+bool json_utf8 (const char *s, size_t n);
+
+/* }====================================================== */
+
+/* The formats, from a reader. */
+fnn_Safetensors *safetensors_open (Reader *r);
+fnn_Tensor *npy_read (Reader *r);
+fnn_Tensor *idx_read (Reader *r);
+fnn_Csv *csv_read (Reader *r, const fnn_CsvOptions *o);
+fnn_Png *png_open (Reader *r);
+
+/* Glyphs: a cell of 5 by 9 dots, the last two rows below the line. */
+enum { GLYPH_WIDTH = 5, GLYPH_HEIGHT = 9 };
+bool glyph_dot (int c, int x, int y);
+
+#endif

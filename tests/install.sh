@@ -1,0 +1,154 @@
+#!/bin/sh
+# install.sh - installs into an empty folder and uses what is there as others
+# will: through pkg-config from C and C++, from stock Lua, as a program; looks
+# at what the libraries export and need; uninstalls.  Prints TAP.
+
+# shellcheck disable=SC2317  # functions are called by name
+cd "$(dirname "$0")/.." || exit 2
+here=$PWD
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+prefix=$work/usr
+count=0
+failed=0
+
+ok () { # name command ...
+  what=$1
+  shift
+  count=$((count + 1))
+  if "$@" >"$work/said" 2>&1; then
+    echo "ok $count - $what"
+  else
+    echo "not ok $count - $what"
+    sed 's/^/# /' "$work/said" | tail -n 20
+    failed=1
+  fi
+}
+
+flags () { # pkg-config's answer for the installed library
+  env PKG_CONFIG_PATH="$prefix/lib/pkgconfig" pkg-config "$@" fnn
+}
+
+# Symbols of a library that are for others, but for fnn_* and luaopen_fnn.
+foreign () {
+  nm -D --defined-only "$1" | awk '$3 !~ /^(fnn_|luaopen_fnn)/ { print $3 }' |
+    grep -vE '^(_init|_fini|_edata|_end|__bss_start)$'
+}
+
+exports_only_ours () {
+  ! foreign "$1"
+}
+
+needs () {
+  readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'
+}
+
+lacks_liblua () {
+  ! needs "$1" | grep -i lua
+}
+
+# What a library must not do: end the process, print, catch signals, change
+# the locale.  abort has one use, at the end of a panic.
+does_not_call () { # archive pattern
+  ! nm -u "$1" | awk '{ print $2 }' | grep -E "^($2)\$"
+}
+
+compile_host () { # compiler, pkg-config's options, more
+  compiler=$1
+  how=$2
+  shift 2
+  # shellcheck disable=SC2046,SC2086  # flags are words
+  $compiler "$@" $(flags --cflags) -o "$work/host" "$work/host.c" \
+    $(flags --libs $how) -Wl,-rpath,"$prefix/lib"
+}
+
+host_works () {
+  compile_host "$@" && [ "$("$work/host")" = "6 of 0.1.0" ]
+}
+
+cat >"$work/host.c" <<'END'
+#include <fnn.h>
+#include <stdio.h>
+
+static void work (void *ud) {
+  float three[3] = { 1, 2, 3 };
+  int64_t shape[1] = { 3 };
+  fnn_Tensor *x = fnn_tensor(FNN_F32, 1, shape, three);
+  *(double *)ud = fnn_item(fnn_sum(x, 0, NULL, false));
+}
+
+int main (void) {
+  fnn_Context *c = fnn_open(NULL);
+  double sum = 0;
+  if (c == NULL) return 1;
+  fnn_use(c);
+  if (fnn_pcall(work, &sum) != FNN_OK) {
+    fprintf(stderr, "%s\n", fnn_message());
+    return 1;
+  }
+  fnn_close(c);
+  printf("%g of %s\n", sum, FNN_VERSION);
+  return 0;
+}
+END
+
+ok "make install" make install PREFIX="$prefix"
+for f in bin/fnn lib/libfnn.a lib/libfnn.so lib/libfnn.so.0 include/fnn.h \
+  lib/lua/5.4/fnn.so lib/pkgconfig/fnn.pc share/doc/fnn/LICENSE; do
+  ok "installs $f" test -e "$prefix/$f"
+done
+ok "the soname is libfnn.so.0" sh -c \
+  "readelf -d '$prefix/lib/libfnn.so' | grep -F '[libfnn.so.0]'"
+ok "libfnn.so exports fnn_* only" exports_only_ours "$prefix/lib/libfnn.so"
+ok "fnn.so exports luaopen_fnn only" exports_only_ours \
+  "$prefix/lib/lua/5.4/fnn.so"
+ok "fnn.so does not link liblua" lacks_liblua "$prefix/lib/lua/5.4/fnn.so"
+ok "libfnn.so does not link liblua" lacks_liblua "$prefix/lib/libfnn.so"
+ok "the library never exits" does_not_call "$prefix/lib/libfnn.a" \
+  'exit|_exit|_Exit|quick_exit'
+ok "the library never prints" does_not_call "$prefix/lib/libfnn.a" \
+  'printf|puts|putchar|perror|vprintf|stdout|__printf_chk'
+ok "the library catches no signals" does_not_call "$prefix/lib/libfnn.a" \
+  'signal|sigaction|setlocale'
+
+for header in "$prefix"/include/*.h; do
+  name=$(basename "$header")
+  case $name in
+    fnnlib.h) more=$(pkg-config --cflags lua5.4) ;;
+    *) more= ;;
+  esac
+  # shellcheck disable=SC2086  # words
+  ok "$name compiles alone as C11" ${CC:-cc} -std=c11 -pedantic -Wall -Wextra \
+    -Werror -fsyntax-only $more -x c "$header"
+  # shellcheck disable=SC2086  # words
+  ok "$name compiles alone as C++" ${CXX:-c++} -std=c++11 -Wall -Wextra \
+    -Werror -fsyntax-only $more -x c++ "$header"
+done
+ok "a C host links by pkg-config" host_works "${CC:-cc}" ""
+ok "a C++ host links by pkg-config" host_works "${CXX:-c++}" "" -x c++
+mkdir "$work/hidden"
+mv "$prefix"/lib/libfnn.so* "$work/hidden"
+ok "a static host links by pkg-config --static" host_works "${CC:-cc}" \
+  --static
+mv "$work/hidden"/* "$prefix/lib"
+
+cd / || exit 2
+ok "stock Lua requires it" env LUA_CPATH="$prefix/lib/lua/5.4/?.so" lua5.4 -e \
+  'local fnn = require "fnn"; assert(fnn.ones{2, 3}:sum():item() == 6)'
+ok "the program runs alone, from any folder" env -i "$prefix/bin/fnn" -e \
+  'local fnn = require "fnn"; assert(fnn.ones{2, 3}:sum():item() == 6)'
+ok "the program takes fnn.so for the engine it has" env \
+  MODULE="$prefix/lib/lua/5.4/fnn.so" "$prefix/bin/fnn" -e '
+    local fnn = require "fnn"
+    local open = assert(package.loadlib(os.getenv "MODULE", "luaopen_fnn"))
+    assert(open "fnn" == fnn)'
+
+cd "$here" || exit 2
+ok "stages under DESTDIR" make install PREFIX=/usr DESTDIR="$work/stage"
+ok "a staged fnn.pc speaks of the prefix" grep -qx 'prefix=/usr' \
+  "$work/stage/usr/lib/pkgconfig/fnn.pc"
+ok "make uninstall" make uninstall PREFIX="$prefix"
+ok "uninstalling leaves no file" sh -c "! find '$prefix' -type f | grep ."
+
+echo "1..$count"
+exit $failed
