@@ -1,10 +1,10 @@
 /* repl.c - the read, evaluate, print loop.
 **
 ** A text is tried as an expression, then as statements, and goes on over
-** further lines while only the end of either is missing.  Results go through the global
-** print, tables shown to depth 2, unless the line ends in ';'; the first is
-** kept in _.  ?name asks for help.  fnn/repl.lua has what is easier said in
-** Lua: showing, completing and helping. */
+** further lines while only the end of either is missing.  Results go through
+** the global print, tables shown to depth 2, unless the text ends in ';'; the
+** first is kept in _.  ?name asks for help.  fnn/repl.lua has what is easier
+** said in Lua: showing, completing and helping. */
 
 #include <stdio.h>
 #include <stdlib.h>
