@@ -12,6 +12,37 @@ extern "C" {
 
 /*
 ** {======================================================
+** Losses
+** =======================================================
+*/
+
+typedef enum fnn_Reduction { FNN_MEAN, FNN_SUM, FNN_NONE } fnn_Reduction;
+
+typedef struct fnn_LossOptions {
+  fnn_Tensor *weight;     /* (classes), or NULL */
+  int64_t ignore_index;   /* an id whose rows count for nothing */
+  double label_smoothing; /* 0 .. 1 */
+  fnn_Reduction reduction;
+} fnn_LossOptions;
+
+#define FNN_LOSS_INIT { NULL, -100, 0, FNN_MEAN }
+
+/* Logits (n, c) or (n, c, d...) against ids (n) or (n, d...), or against
+** probabilities of the logits' own shape.  The mean is over the weights of
+** the ids that count; when none counts it is 0.  o NULL: the options of
+** FNN_LOSS_INIT. */
+FNN_API fnn_Tensor *fnn_cross_entropy (fnn_Tensor *logits,
+                                       fnn_Tensor *targets,
+                                       const fnn_LossOptions *o);
+/* Squared differences of two tensors of one shape; of o only the reduction
+** is read. */
+FNN_API fnn_Tensor *fnn_mse (fnn_Tensor *x, fnn_Tensor *y,
+                             const fnn_LossOptions *o);
+
+/* }====================================================== */
+
+/*
+** {======================================================
 ** Optimizers
 ** =======================================================
 */

@@ -116,7 +116,7 @@ MOVE(move_64, uint64_t)
 
 void CPU(copy)(Tensor *y, const Tensor *x) {
   Sweep s;
-  CPU(sweep_open)(&s, 2, (const Tensor *[]){ y, x });
+  ONCE(sweep_open)(&s, 2, (const Tensor *[]){ y, x });
   fnn_Dtype t = (fnn_Dtype)x->dtype;
   if (y->dtype == x->dtype) {
     if (s.numel > 0 && transpose(&s)) return;
@@ -128,7 +128,7 @@ void CPU(copy)(Tensor *y, const Tensor *x) {
     case 4: s.loop = move_32; break;
     default: s.loop = move_64;
   }
-  CPU(sweep_run)(&s);
+  ONCE(sweep_run)(&s);
 }
 
 #endif

@@ -44,7 +44,7 @@ static void job_range (void *ud, int64_t lo, int64_t hi) {
     for (int64_t i = 0; i < k->n; i++) {
       int64_t row = o * k->n + (k->reverse ? k->n - 1 - i : i);
       int64_t at = row * k->inner + j;
-      const void *x = CPU(run_load)(buf, k->x + at * from, k->t, lane, 1, w);
+      const void *x = ONCE(run_load)(buf, k->x + at * from, k->t, lane, 1, w);
       void *y = k->y + at * to;
       if (lane == FNN_I64) step_i64(y, x, s, w);
       else if (lane == FNN_F64) step_f64(y, x, s, w);

@@ -34,7 +34,7 @@ static void fill_byte (void *z, const void *const *in, int64_t n, double a,
 
 void CPU(fill)(Tensor *y, double value) {
   Sweep s;
-  CPU(sweep_open)(&s, 1, (const Tensor *[]){ y });
+  ONCE(sweep_open)(&s, 1, (const Tensor *[]){ y });
   s.a = value;
   if (y->dtype == FNN_BOOL || y->dtype == FNN_U8) {
     s.at[0].lane = y->dtype;
@@ -42,7 +42,7 @@ void CPU(fill)(Tensor *y, double value) {
     s.loop = fill_byte;
   } else if (s.at[0].lane == FNN_I64) s.loop = fill_int;
   else s.loop = s.at[0].lane == FNN_F64 ? fill_double : fill_float;
-  CPU(sweep_run)(&s);
+  ONCE(sweep_run)(&s);
 }
 
 typedef struct Progression {
@@ -63,12 +63,12 @@ static void arange_range (void *ud, int64_t lo, int64_t hi) {
       int64_t v[BLOCK], start = (int64_t)p->start, step = (int64_t)p->step;
       for (int64_t j = 0; j < n; j++)
         v[j] = (int64_t)((uint64_t)start + (uint64_t)(i + j) * (uint64_t)step);
-      CPU(run_store)(to + i * (int64_t)size, t, 1, v, FNN_I64, n);
+      ONCE(run_store)(to + i * (int64_t)size, t, 1, v, FNN_I64, n);
     } else {
       double v[BLOCK];
       for (int64_t j = 0; j < n; j++)
         v[j] = p->start + (double)(i + j) * p->step;
-      CPU(run_store)(to + i * (int64_t)size, t, 1, v, FNN_F64, n);
+      ONCE(run_store)(to + i * (int64_t)size, t, 1, v, FNN_F64, n);
     }
   }
 }

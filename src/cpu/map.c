@@ -177,12 +177,12 @@ static Loop loop_of (int op, fnn_Dtype lane) {
 
 void CPU(map)(int op, Tensor *y, const Tensor *x, double a, double b) {
   Sweep s;
-  CPU(sweep_open)(&s, 2, (const Tensor *[]){ y, x });
+  ONCE(sweep_open)(&s, 2, (const Tensor *[]){ y, x });
   s.loop = loop_of(op, (fnn_Dtype)s.at[1].lane);
   if (y->dtype == FNN_BOOL) s.at[0].lane = FNN_BOOL; /* a TEST */
   s.a = a;
   s.b = b;
-  CPU(sweep_run)(&s);
+  ONCE(sweep_run)(&s);
 }
 
 #endif
@@ -190,9 +190,9 @@ void CPU(map)(int op, Tensor *y, const Tensor *x, double a, double b) {
 void CPU(map_back)(int op, Tensor *gx, const Tensor *gy, const Tensor *s,
                    double a, double b) {
   Sweep w;
-  CPU(sweep_open)(&w, 3, (const Tensor *[]){ gx, gy, s != NULL ? s : gy });
+  ONCE(sweep_open)(&w, 3, (const Tensor *[]){ gx, gy, s != NULL ? s : gy });
   w.loop = backs[op];
   w.a = a;
   w.b = b;
-  CPU(sweep_run)(&w);
+  ONCE(sweep_run)(&w);
 }

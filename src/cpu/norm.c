@@ -79,9 +79,9 @@ static void forward_rows (void *ud, int64_t lo, int64_t hi) {
     k->stats[2 * o] = mean;
     k->stats[2 * o + 1] = r;
     write_row(k->stream ? buf : y, x, k->n, mean, r, k->w, k->b);
-    if (k->stream) CPU(run_stream)(y, buf, (size_t)k->n * sizeof *y);
+    if (k->stream) ONCE(run_stream)(y, buf, (size_t)k->n * sizeof *y);
   }
-  if (k->stream) CPU(run_fence)();
+  if (k->stream) ONCE(run_fence)();
 }
 
 static const real *data_or_null (const Tensor *x) {

@@ -61,7 +61,7 @@ static int64_t place (const Job *k, const char *p) {
   int64_t buf[LEAF], at = 0, best = 0;
   for (int64_t i = 0; i < k->n; i += LEAF) {
     int64_t m = min64(LEAF, k->n - i);
-    const int64_t *v = CPU(run_load)(
+    const int64_t *v = ONCE(run_load)(
       buf, p + i * k->inner * (int64_t)fnn_dtype_size(k->from), k->from,
       FNN_I64, k->inner, m);
     for (int64_t j = 0; j < m; j++)
@@ -78,7 +78,7 @@ static int64_t column (const Job *k, const char *p) {
   int64_t buf[LEAF], s = start_int(k->op);
   for (int64_t i = 0; i < k->n; i += LEAF) {
     int64_t m = min64(LEAF, k->n - i);
-    const int64_t *v = CPU(run_load)(
+    const int64_t *v = ONCE(run_load)(
       buf, p + i * k->inner * (int64_t)fnn_dtype_size(k->from), k->from,
       FNN_I64, k->inner, m);
     s = fold_int(k->op, s, v, m);
@@ -94,7 +94,7 @@ static void job_range (void *ud, int64_t lo, int64_t hi) {
     const char *p = k->x + (o * k->n * k->inner + j) *
                              (int64_t)fnn_dtype_size(k->from);
     int64_t s = id ? place(k, p) : column(k, p);
-    CPU(run_store)(k->y + t * (int64_t)fnn_dtype_size(k->to), k->to, 1, &s,
+    ONCE(run_store)(k->y + t * (int64_t)fnn_dtype_size(k->to), k->to, 1, &s,
                    FNN_I64, 1);
   }
 }

@@ -5,11 +5,13 @@
 
 #include "sweep.h"
 
+#ifdef CPU_ANY
+
 #if defined(__SSE2__)
 #include <immintrin.h>
 #endif
 
-void CPU(run_stream)(void *to, const void *from, size_t bytes) {
+void ONCE(run_stream)(void *to, const void *from, size_t bytes) {
   char *y = to;
   const char *x = from;
   size_t i = 0;
@@ -27,13 +29,11 @@ void CPU(run_stream)(void *to, const void *from, size_t bytes) {
   memcpy(y + i, x + i, bytes - i);
 }
 
-void CPU(run_fence)(void) {
+void ONCE(run_fence)(void) {
 #if defined(__SSE2__)
   _mm_sfence();
 #endif
 }
-
-#ifdef CPU_ANY
 
 /*
 ** {======================================================
@@ -174,7 +174,7 @@ static void scatter (void *p, const void *x, size_t size, int64_t stride,
   }
 }
 
-const void *CPU(run_load)(void *buf, const void *p, fnn_Dtype t,
+const void *ONCE(run_load)(void *buf, const void *p, fnn_Dtype t,
                           fnn_Dtype lane, int64_t stride, int64_t n) {
   if (t == lane) {
     if (stride == 1) return p;
@@ -201,7 +201,7 @@ const void *CPU(run_load)(void *buf, const void *p, fnn_Dtype t,
     case FNN_F64: lane##_f64(p, stride, buf, n); break;                      \
   }
 
-void CPU(run_store)(void *p, fnn_Dtype t, int64_t stride, const void *buf,
+void ONCE(run_store)(void *p, fnn_Dtype t, int64_t stride, const void *buf,
                     fnn_Dtype lane, int64_t n) {
   if (t == lane) scatter(p, buf, fnn_dtype_size(t), stride, n);
   else if (lane == FNN_F32) STORE_SWITCH(f32)

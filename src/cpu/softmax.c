@@ -104,9 +104,9 @@ static void softmax_rows (void *ud, int64_t lo, int64_t hi) {
     double s = CPU(row_exp_sum)(k->log ? NULL : e, x, k->n, m);
     if (k->log) shift_row(e, x, k->n, m + log((real)s));
     else scale_row(e, e, k->n, (real)(1 / s));
-    if (k->stream) CPU(run_stream)(y, buf, (size_t)k->n * sizeof *y);
+    if (k->stream) ONCE(run_stream)(y, buf, (size_t)k->n * sizeof *y);
   }
-  if (k->stream) CPU(run_fence)();
+  if (k->stream) ONCE(run_fence)();
 }
 
 static void back_rows (void *ud, int64_t lo, int64_t hi) {

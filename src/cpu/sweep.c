@@ -44,7 +44,7 @@ static void merge_dims (Sweep *s) {
   s->ndim = last + 1;
 }
 
-void CPU(sweep_open)(Sweep *s, int count, const Tensor *const *t) {
+void ONCE(sweep_open)(Sweep *s, int count, const Tensor *const *t) {
   bool dense = true;
   s->count = count;
   s->numel = t[0]->numel;
@@ -97,7 +97,7 @@ static void run_row (const Sweep *s, char *const *p, int64_t n) {
       if (stride == 0 && i > 0) continue;
       fnn_Dtype t = (fnn_Dtype)x->dtype;
       const char *from = p[j] + i * stride * (int64_t)fnn_dtype_size(t);
-      in[j - 1] = CPU(run_load)(buf[j], from, t, (fnn_Dtype)x->lane, stride,
+      in[j - 1] = ONCE(run_load)(buf[j], from, t, (fnn_Dtype)x->lane, stride,
                                 m);
     }
     size_t size = fnn_dtype_size((fnn_Dtype)z->dtype);
@@ -105,9 +105,9 @@ static void run_row (const Sweep *s, char *const *p, int64_t n) {
     s->loop(direct ? (void *)to : buf[0], in, m, s->a, s->b);
     if (direct) continue;
     if (s->stream && z->dtype == z->lane && z->stride[last] == 1)
-      CPU(run_stream)(to, buf[0], (size_t)m * size);
+      ONCE(run_stream)(to, buf[0], (size_t)m * size);
     else
-      CPU(run_store)(to, (fnn_Dtype)z->dtype, z->stride[last], buf[0],
+      ONCE(run_store)(to, (fnn_Dtype)z->dtype, z->stride[last], buf[0],
                      (fnn_Dtype)z->lane, m);
   }
 }
@@ -135,10 +135,10 @@ static void sweep_range (void *ud, int64_t lo, int64_t hi) {
     at[last] = 0;
     for (int i = last - 1; i >= 0 && ++at[i] == s->shape[i]; i--) at[i] = 0;
   }
-  if (s->stream) CPU(run_fence)();
+  if (s->stream) ONCE(run_fence)();
 }
 
-void CPU(sweep_run)(Sweep *s) {
+void ONCE(sweep_run)(Sweep *s) {
   if (s->numel > 0) threads_range(s->numel, GRAIN, sweep_range, s);
 }
 

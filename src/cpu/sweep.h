@@ -11,6 +11,9 @@
 
 #include "cpu.h"
 
+/* The name of what serves both passes: the float pass compiles it. */
+#define ONCE(name) CPU_PASTE(name, CPU_ISA, f32)
+
 enum { SWEEP_MAX = 4 };
 
 typedef void (*Loop) (void *z, const void *const *in, int64_t n, double a,
@@ -35,22 +38,22 @@ typedef struct Sweep {
 } Sweep;
 
 /* Sets up s for operands t, the result first. */
-void CPU(sweep_open)(Sweep *s, int count, const Tensor *const *t);
+void ONCE(sweep_open)(Sweep *s, int count, const Tensor *const *t);
 /* Runs s->loop over all. */
-void CPU(sweep_run)(Sweep *s);
+void ONCE(sweep_run)(Sweep *s);
 
 /* n elements of dtype t at p, stride apart, as a dense run of dtype lane: p
 ** itself or buf. */
-const void *CPU(run_load)(void *buf, const void *p, fnn_Dtype t,
+const void *ONCE(run_load)(void *buf, const void *p, fnn_Dtype t,
                           fnn_Dtype lane, int64_t stride, int64_t n);
 /* The way back. */
-void CPU(run_store)(void *p, fnn_Dtype t, int64_t stride, const void *buf,
+void ONCE(run_store)(void *p, fnn_Dtype t, int64_t stride, const void *buf,
                     fnn_Dtype lane, int64_t n);
 
 /* Copies a run of bytes past the caches where it can; run_fence after the
 ** last of a task. */
-void CPU(run_stream)(void *to, const void *from, size_t bytes);
-void CPU(run_fence)(void);
+void ONCE(run_stream)(void *to, const void *from, size_t bytes);
+void ONCE(run_fence)(void);
 
 /* Bytes of a result that no cache would still hold when it is next read. */
 enum { STREAM = 16 << 20 };

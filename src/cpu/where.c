@@ -23,7 +23,7 @@ LOOP(where_64, uint64_t)
 void CPU(where)(Tensor *y, const Tensor *c, const Tensor *a,
                 const Tensor *b) {
   Sweep s;
-  CPU(sweep_open)(&s, 4, (const Tensor *[]){ y, c, a, b });
+  ONCE(sweep_open)(&s, 4, (const Tensor *[]){ y, c, a, b });
   for (int j = 0; j < 4; j++) s.at[j].lane = s.at[j].dtype;
   switch (fnn_dtype_size((fnn_Dtype)y->dtype)) {
     case 1: s.loop = where_8; break;
@@ -31,7 +31,7 @@ void CPU(where)(Tensor *y, const Tensor *c, const Tensor *a,
     case 4: s.loop = where_32; break;
     default: s.loop = where_64;
   }
-  CPU(sweep_run)(&s);
+  ONCE(sweep_run)(&s);
 }
 
 #endif

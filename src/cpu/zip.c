@@ -100,10 +100,10 @@ static const Loop backs[ZIP_COUNT][2] = {
 void CPU(zip_back)(int op, int which, Tensor *gx, const Tensor *gz,
                    const Tensor *x, const Tensor *y) {
   Sweep s;
-  CPU(sweep_open)(&s, 4, (const Tensor *[]){ gx, gz, x != NULL ? x : gz,
+  ONCE(sweep_open)(&s, 4, (const Tensor *[]){ gx, gz, x != NULL ? x : gz,
                                              y != NULL ? y : gz });
   s.loop = backs[op][which];
-  CPU(sweep_run)(&s);
+  ONCE(sweep_run)(&s);
 }
 
 /* }====================================================== */
@@ -160,12 +160,12 @@ static void run (Sweep *s, int op) {
             : lane == FNN_F64 ? CPU_PASTE(zip_loops, CPU_ISA, f64)[op]
                               : CPU(zip_loops)[op];
   if (tests[op]) s->at[0].lane = FNN_BOOL;
-  CPU(sweep_run)(s);
+  ONCE(sweep_run)(s);
 }
 
 void CPU(zip)(int op, Tensor *z, const Tensor *x, const Tensor *y) {
   Sweep s;
-  CPU(sweep_open)(&s, 3, (const Tensor *[]){ z, x, y });
+  ONCE(sweep_open)(&s, 3, (const Tensor *[]){ z, x, y });
   run(&s, op);
 }
 
@@ -174,7 +174,7 @@ void CPU(zip_number)(int op, Tensor *z, const Tensor *x, double v,
                      bool left) {
   union { float f; double d; int64_t i; } number;
   Sweep s;
-  CPU(sweep_open)(&s, 2, (const Tensor *[]){ z, x });
+  ONCE(sweep_open)(&s, 2, (const Tensor *[]){ z, x });
   Operand *n = &s.at[left ? 1 : 2];
   if (left) s.at[2] = s.at[1];
   n->data = (char *)&number;

@@ -87,7 +87,7 @@ void fnn_map_ (int op, Tensor *x, double a, double b) {
   Tensor *from = operand(&op, x, a, b);
   if (op == MAP_clamp) a = bound(from, a), b = bound(from, b);
   fnn_Dtype t = result_dtype(op, from);
-  check_fits(name, x, t);
+  check_holds(name, x, t);
   tensor_check_write(name, x);
   if (t == x->dtype) kernel(x, map)(op, x, from, a, b);
   else {

@@ -61,7 +61,7 @@ extern const ReduceRow reduce_rows[REDUCE_COUNT];
 /* Throws where x's device only stores its dtype (f16 and bf16 on the CPU). */
 void check_computes (const char *op, const Tensor *x);
 /* Throws unless a result of dtype t may be written into x. */
-void check_fits (const char *op, const Tensor *x, fnn_Dtype t);
+void check_holds (const char *op, const Tensor *x, fnn_Dtype t);
 /* Throws when the graph is on and x, an operand of an in-place op, is in
 ** it. */
 void check_operand (const char *op, const Tensor *x);

@@ -63,7 +63,7 @@ static int category (fnn_Dtype t) {
   return t == FNN_BOOL ? 0 : dtype_is_float(t) ? 2 : 1;
 }
 
-void check_fits (const char *op, const Tensor *x, fnn_Dtype t) {
+void check_holds (const char *op, const Tensor *x, fnn_Dtype t) {
   if (category(t) > category((fnn_Dtype)x->dtype))
     fnn_throw(FNN_EDTYPE, "%s_: the result is %s and does not fit into the %s "
               "tensor of shape %s", op, fnn_dtype_name(t),

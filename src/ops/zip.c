@@ -176,7 +176,7 @@ void fnn_zip_ (int op, Tensor *x, Tensor *y) {
       memcmp(shape, x->shape, (size_t)ndim * sizeof *shape) != 0)
     fnn_throw(FNN_ESHAPE, "%s_: an operand of shape %s does not fit into the "
               "tensor of shape %s", name, shape_text(y), shape_text(x));
-  check_fits(name, x, result_dtype(op, t));
+  check_holds(name, x, result_dtype(op, t));
   tensor_check_write(name, x);
   check_operand(name, y);
   Tensor *b = view_broadcast(operand(y, t), ndim, shape);
@@ -257,7 +257,7 @@ void fnn_zip_number_ (int op, Tensor *x, double v) {
   const char *name = zip_rows[op].name;
   check_computes(name, x);
   fnn_Dtype t = number_dtype(op, x, v);
-  check_fits(name, x, result_dtype(op, t));
+  check_holds(name, x, result_dtype(op, t));
   tensor_check_write(name, x);
   check_number(op, x, v, false);
   if (t == x->dtype && t == result_dtype(op, t))

@@ -1,0 +1,198 @@
+/* loss.c - losses: cross_entropy, mse. */
+
+#include <string.h>
+
+#include "../fnn_nn.h"
+#include "ops.h"
+
+static const fnn_LossOptions fallback = FNN_LOSS_INIT;
+
+/*
+** {======================================================
+** Cross entropy of ids
+** =======================================================
+*/
+
+/* A view of x with dim 1, the classes, last; and the way back. */
+static Tensor *classes_last (const Tensor *x) {
+  int64_t shape[FNN_MAXDIM], stride[FNN_MAXDIM];
+  int k = 0;
+  for (int i = 0; i < x->ndim; i++) {
+    if (i == 1) continue;
+    shape[k] = x->shape[i];
+    stride[k++] = x->stride[i];
+  }
+  shape[k] = x->shape[1];
+  stride[k] = x->stride[1];
+  return tensor_view(x, x->ndim, shape, stride, x->offset);
+}
+
+static Tensor *classes_second (const Tensor *x) {
+  int64_t shape[FNN_MAXDIM], stride[FNN_MAXDIM];
+  int k = 0, last = x->ndim - 1;
+  for (int i = 0; i < last; i++, k++) {
+    if (k == 1) k++;
+    shape[k] = x->shape[i];
+    stride[k] = x->stride[i];
+  }
+  shape[1] = x->shape[last];
+  stride[1] = x->stride[last];
+  return tensor_view(x, x->ndim, shape, stride, x->offset);
+}
+
+static void cross_entropy_back (Node *n, Tensor *gy) {
+  Tensor *x = graph_saved(n, 0), *lse = graph_saved(n, 1);
+  Tensor *ids = graph_saved(n, 2), *w = graph_saved(n, 3);
+  Tensor *gx = tensor_like(x);
+  int64_t classes = x->shape[x->ndim - 1];
+  kernel(x, cross_entropy_back)(gx, tensor_dense(gy), lse, x, ids, w,
+                                lse->numel, classes, n->i[0], n->a[0],
+                                n->a[1]);
+  graph_give(n, 0, x->ndim > 2 ? classes_second(gx) : gx);
+}
+
+/* ids as dense i64 in 0 .. classes-1, or ignore. */
+static Tensor *checked_ids (const Tensor *x, Tensor *ids, int64_t classes,
+                            int64_t ignore) {
+  tensor_check_ids("cross_entropy", ids);
+  bool fits = ids->ndim == x->ndim - 1;
+  for (int i = 0; fits && i < ids->ndim; i++)
+    fits = ids->shape[i] == x->shape[i > 0 ? i + 1 : 0];
+  if (x->ndim == 1) fits = ids->ndim == 0;
+  if (!fits)
+    fnn_throw(FNN_ESHAPE, "cross_entropy: logits of shape %s and ids of shape "
+              "%s (expected the shape of the logits without the classes, or "
+              "probabilities of their shape)", shape_text(x), shape_text(ids));
+  ids = tensor_dense(tensor_convert(ids, FNN_I64));
+  int64_t bad = -1;
+  kernel(ids, check_ids)(ids, classes, ignore, &bad);
+  if (bad >= 0) {
+    int64_t one = 1, id;
+    fnn_read(tensor_view(ids, 1, &one, &one, ids->offset + bad), &id);
+    fnn_throw(FNN_EARG, "cross_entropy: id %lld is out of range for %lld "
+              "classes", (long long)id, (long long)classes);
+  }
+  return ids;
+}
+
+/* The number of ids that count, or the sum of their weights. */
+static double total_weight (Tensor *ids, const Tensor *w, int64_t ignore) {
+  size_t m = fnn_mark();
+  Tensor *counts = fnn_zip_number(ZIP_ne, ids, (double)ignore, false), *s;
+  if (w == NULL) s = fnn_sum(counts, 0, NULL, false);
+  else {
+    Tensor *safe = fnn_zip(ZIP_mul, ids, fnn_cast(counts, FNN_I64));
+    Tensor *each = fnn_index_select(tensor_alias(w), 0,
+                                    fnn_reshape(safe, 1, &safe->numel));
+    Tensor *used = fnn_reshape(fnn_cast(counts, (fnn_Dtype)w->dtype), 1,
+                               &safe->numel);
+    s = fnn_sum(fnn_mul(each, used), 0, NULL, false);
+  }
+  double v = fnn_item(s);
+  fnn_escape(m, NULL);
+  return v;
+}
+
+static Tensor *of_ids (Tensor *x, Tensor *ids, const fnn_LossOptions *o) {
+  static const Rule rule = { "cross_entropy", cross_entropy_back };
+  int64_t classes = x->shape[x->ndim > 1 ? 1 : 0];
+  ids = checked_ids(x, ids, classes, o->ignore_index);
+  Tensor *rows = tensor_dense(x->ndim > 2 ? classes_last(x) : x);
+  Tensor *w = o->weight != NULL ? tensor_dense(o->weight) : NULL;
+  Tensor *each = tensor_like_as(ids, (fnn_Dtype)x->dtype), *y = each;
+  Tensor *lse = tensor_like(each);
+  double scale = 1;
+  kernel(x, cross_entropy)(each, lse, rows, ids, w, each->numel, classes,
+                           o->ignore_index, o->label_smoothing);
+  if (o->reduction != FNN_NONE) {
+    y = tensor_new(0, NULL, (fnn_Dtype)x->dtype, x->storage->device);
+    kernel(x, reduce)(REDUCE_sum, y, each, 1, each->numel, 1, 0);
+  }
+  if (o->reduction == FNN_MEAN) {
+    double total = total_weight(ids, w, o->ignore_index);
+    scale = total > 0 ? 1 / total : 0; /* nothing counts: 0, not NaN */
+    kernel(x, zip_number)(ZIP_mul, y, y, scale, false);
+  }
+  Node *n = graph_record1(y, &rule, x, 4);
+  if (n == NULL) return y;
+  n->i[0] = o->ignore_index;
+  n->a[0] = o->label_smoothing;
+  n->a[1] = scale;
+  graph_save(n, 0, rows);
+  graph_save(n, 1, lse);
+  graph_save(n, 2, ids);
+  graph_save(n, 3, w);
+  return y;
+}
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** Cross entropy of probabilities: - sum w[c] t[c] log softmax(x)[c]
+** =======================================================
+*/
+
+static Tensor *of_probabilities (Tensor *x, Tensor *t,
+                                 const fnn_LossOptions *o) {
+  int dim = x->ndim > 1 ? 1 : 0;
+  int64_t classes = x->shape[dim];
+  double s = o->label_smoothing;
+  if (s != 0)
+    t = fnn_zip_number(ZIP_add, fnn_scale(t, 1 - s), s / (double)classes,
+                       false);
+  if (o->weight != NULL) {
+    int64_t shape[FNN_MAXDIM];
+    for (int i = 0; i < x->ndim; i++) shape[i] = i == dim ? classes : 1;
+    t = fnn_mul(t, fnn_reshape(tensor_alias(o->weight), x->ndim, shape));
+  }
+  Tensor *each = fnn_mul(fnn_log_softmax(x, dim), t);
+  if (o->reduction == FNN_NONE)
+    return fnn_map(MAP_neg, fnn_sum(each, 1, &dim, false), 0, 0);
+  double rows = (double)x->numel / (double)max64(classes, 1);
+  double scale = o->reduction == FNN_MEAN && rows > 0 ? -1 / rows : -1;
+  return fnn_scale(fnn_sum(each, 0, NULL, false), scale);
+}
+
+/* }====================================================== */
+
+static void check_options (const Tensor *x, const fnn_LossOptions *o) {
+  double s = o->label_smoothing;
+  const Tensor *w = o->weight;
+  int64_t classes = x->shape[x->ndim > 1 ? 1 : 0];
+  if (!(s >= 0 && s <= 1))
+    fnn_throw(FNN_EARG, "cross_entropy: label_smoothing must be between 0 and "
+              "1 (got %g)", s);
+  if (w == NULL) return;
+  tensor_check_device("cross_entropy", x, w);
+  if (w->ndim != 1 || w->shape[0] != classes || w->dtype != x->dtype)
+    fnn_throw(FNN_ESHAPE, "cross_entropy: the weight must be %s of shape "
+              "(%lld), got %s of shape %s",
+              fnn_dtype_name((fnn_Dtype)x->dtype), (long long)classes,
+              fnn_dtype_name((fnn_Dtype)w->dtype), shape_text(w));
+}
+
+Tensor *fnn_cross_entropy (Tensor *logits, Tensor *targets,
+                           const fnn_LossOptions *o) {
+  if (o == NULL) o = &fallback;
+  tensor_check_float("cross_entropy", logits);
+  tensor_check_device("cross_entropy", logits, targets);
+  if (logits->ndim == 0)
+    fnn_throw(FNN_ESHAPE, "cross_entropy: logits need a dim of classes");
+  check_options(logits, o);
+  if (tensor_is_float(targets) && tensor_same_shape(logits, targets))
+    return of_probabilities(logits, targets, o);
+  return of_ids(logits, targets, o);
+}
+
+Tensor *fnn_mse (Tensor *x, Tensor *y, const fnn_LossOptions *o) {
+  if (o == NULL) o = &fallback;
+  tensor_check_float("mse", x);
+  if (!tensor_same_shape(x, y))
+    fnn_throw(FNN_ESHAPE, "mse: shapes %s and %s differ", shape_text(x),
+              shape_text(y));
+  Tensor *each = fnn_map(MAP_square, fnn_sub(x, y), 0, 0);
+  if (o->reduction == FNN_NONE) return each;
+  return o->reduction == FNN_SUM ? fnn_sum(each, 0, NULL, false)
+                                 : fnn_mean(each, 0, NULL, false);
+}
