@@ -1,0 +1,148 @@
+/* math_test.c - the words of vmath.h against the C library in double.
+**
+** Each float function is tried, through its row of map.def and so in the
+** vector code of the instruction set in use (FNN_ISA), on every 2003rd float
+** there is and on a dense sweep of where it bends.  Errors are in units in the
+** last place of the float nearest to the true value. */
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../src/core/core.h"
+
+enum { BATCH = 1 << 16, STEP = 2003 };
+
+static double log_sigmoid_of (double x) {
+  return x < 0 ? x - log1p(exp(x)) : -log1p(exp(-x));
+}
+
+static double sigmoid_of (double x) { return 1 / (1 + exp(-x)); }
+static double gelu_of (double x) { return 0.5 * x * erfc(-x / sqrt(2.0)); }
+
+static double silu_of (double x) { return x / (1 + exp(-x)); }
+static double rsqrt_of (double x) { return 1 / sqrt(x); }
+
+/* most: ulps allowed.  floor: errors below it count as none (where a function
+** is a difference of others, or its tail underflows). */
+static const struct Case {
+  const char *name;
+  double (*of)(double x);
+  double lo, hi; /* of the dense sweep */
+  double most, floor;
+} cases[] = {
+  { "exp", exp, -104, 89, 1, 0 },
+  { "exp2", exp2, -150, 128, 1, 0 },
+  { "expm1", expm1, -20, 89, 1.5, 0 },
+  { "log", log, 0, 4, 1, 0 },
+  { "log1p", log1p, -1, 3, 1.5, 0 },
+  { "log2", log2, 0, 4, 1.5, 0 },
+  { "log10", log10, 0, 4, 1.5, 0 },
+  { "sqrt", sqrt, 0, 4, 0.5, 0 },
+  { "rsqrt", rsqrt_of, 0, 4, 1.5, 0 },
+  { "sin", sin, -100, 100, 1.5, 0 },
+  { "cos", cos, -100, 100, 1.5, 0 },
+  { "tan", tan, -100, 100, 2.5, 0 },
+  { "asin", asin, -1, 1, 2.5, 0 },
+  { "acos", acos, -1, 1, 2.5, 0 },
+  { "atan", atan, -10, 10, 2.5, 0 },
+  { "sinh", sinh, -20, 20, 2.5, 0 },
+  { "cosh", cosh, -20, 20, 2.5, 0 },
+  { "tanh", tanh, -10, 10, 1.5, 0 },
+  { "erf", erf, -4, 4, 2.5, 0 },
+  { "sigmoid", sigmoid_of, -90, 90, 2.5, 1e-37 },
+  { "log_sigmoid", log_sigmoid_of, -90, 90, 2.5, 1e-37 },
+  { "silu", silu_of, -90, 90, 3.5, 1e-35 },
+  { "gelu", gelu_of, -7, 10, 4, 1e-7 },
+};
+
+static double ulp (float got, double want) {
+  float w = (float)want;
+  if (isnan(want)) return isnan(got) ? 0 : INFINITY;
+  if (isinf(w) || isinf(got)) return got == w ? 0 : INFINITY;
+  float a = fabsf(w);
+  double unit = (double)nextafterf(a, INFINITY) - (double)a;
+  return fabs((double)got - want) / unit;
+}
+
+typedef struct Sweep {
+  int op, n;
+  float x[BATCH], worst;
+  double most;
+  const struct Case *c;
+} Sweep;
+
+/* Runs the row over what has been gathered. */
+static void flush (Sweep *s) {
+  if (s->n == 0) return;
+  size_t m = fnn_mark();
+  int64_t n = s->n;
+  fnn_Tensor *x = fnn_tensor(FNN_F32, 1, &n, s->x);
+  const float *y = fnn_data(fnn_map(s->op, x, 0, 0));
+  for (int i = 0; i < s->n; i++) {
+    double want = s->c->of((double)s->x[i]), u = ulp(y[i], want);
+    if (fabs((double)y[i] - want) <= s->c->floor) continue;
+    if (u <= s->most) continue;
+    s->most = u;
+    s->worst = s->x[i];
+  }
+  fnn_escape(m, NULL);
+  s->n = 0;
+}
+
+static void take (Sweep *s, float x) {
+  s->x[s->n++] = x;
+  if (s->n == BATCH) flush(s);
+}
+
+static void sweep (void *ud) {
+  Sweep *s = ud;
+  const struct Case *c = s->c;
+  for (uint64_t u = 0; u < (1ull << 32); u += STEP) {
+    union { uint32_t u; float f; } v = { (uint32_t)u };
+    take(s, v.f);
+  }
+  for (int i = 0; i <= 400000; i++)
+    take(s, (float)(c->lo + (c->hi - c->lo) * i / 400000));
+  const float special[] = { 0.0f, -0.0f, 1.0f, -1.0f, INFINITY, -INFINITY,
+                            NAN };
+  for (int i = 0; i < countof(special); i++) take(s, special[i]);
+  flush(s);
+}
+
+static void words_keep_their_accuracy (void **state) {
+  (void)state;
+  Sweep *s = calloc(1, sizeof *s);
+  int bad = 0;
+  for (int i = 0; i < countof(cases); i++) {
+    memset(s, 0, sizeof *s);
+    s->c = &cases[i];
+    s->op = fnn_map_find(cases[i].name);
+    assert_true(s->op >= 0);
+    assert_int_equal(fnn_pcall(sweep, s), FNN_OK);
+    print_message("%-12s %5.2f ulp at %.9g\n", cases[i].name, s->most,
+                  (double)s->worst);
+    bad += s->most > cases[i].most;
+  }
+  free(s);
+  assert_int_equal(bad, 0);
+}
+
+int main (void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(words_keep_their_accuracy),
+  };
+  fnn_Context *c = fnn_open(NULL);
+  fnn_use(c);
+  print_message("instruction set: %s\n", fnn_isa());
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  fnn_use(NULL);
+  fnn_close(c);
+  return failed;
+}
