@@ -131,6 +131,10 @@ FNN_API int fnn_dataset_field (const fnn_Dataset *d, int k,
 FNN_API void fnn_dataset_read (fnn_Dataset *d, int64_t n, const int64_t *ids,
                                fnn_Tensor **to);
 
+/* The 1797 handwritten digits that the library carries: u8 (1797, 8, 8) of 0
+** to 16, and through *labels i64 (1797). */
+FNN_API fnn_Tensor *fnn_digits (fnn_Tensor **labels);
+
 /* Batches of a dataset.  The order of an epoch depends on seed and epoch
 ** alone.  With prefetch a thread keeps that many batches ready. */
 typedef struct fnn_Loader fnn_Loader;

@@ -120,6 +120,8 @@ TEST(says_line_and_column) {
   };
   for (int i = 0; i < countof(lies); i++)
     throws(FNN_EFORMAT, lies[i].error, read_lie, &lies[i]);
+  throws(FNN_EARG, "csv: the separator must not be", read_lie,
+         &(Lie){ "", "1\n", &(fnn_CsvOptions){ '"', 0, 0, FNN_F32 } });
   throws(FNN_EARG, "t.csv:1: has no column for the label (it has 2)", read_lie,
          &(Lie){ "", "1,2\n", &far });
 }

@@ -203,6 +203,17 @@ TEST(json_is_strict) {
   throws(FNN_EFORMAT, "f.json:1: nested deeper than 200", parse_json, deep);
 }
 
+static void read_json (void *path) { json_read(path); }
+
+TEST(json_names_its_file) {
+  const char *path = in_folder("x.json");
+  put_file(path, "{\"a\":\n[1,]}", 10);
+  throws(FNN_EFORMAT, "x.json:2:", read_json, (void *)path);
+  put_file(path, " [1] \n", 6);
+  assert_int_equal(json_array_size(json_read(path)->root), 1);
+  assert_int_equal(json_object_size(json_new()->root), 0);
+}
+
 static double number_of (const char *s) {
   double v = -12345;
   assert_true(number_parse(s, strlen(s), &v));
@@ -297,6 +308,7 @@ int main (void) {
     cmocka_unit_test(a_full_disk_is_an_error),
     cmocka_unit_test(writes_through_links_and_to_devices),
     cmocka_unit_test(json_is_strict),
+    cmocka_unit_test(json_names_its_file),
     cmocka_unit_test(numbers_are_the_compilers),
     cmocka_unit_test(numbers_round_trip),
     cmocka_unit_test(long_numbers_round_once),

@@ -46,16 +46,15 @@ typedef struct Table {
 
 static void bytes_free (Bytes *b) { mem_free(b->p, b->cap); }
 
-static void *bytes_add (Bytes *b, const void *p, size_t n) {
+static void bytes_add (Bytes *b, const void *p, size_t n) {
   if (n > b->cap - b->n) {
     size_t cap = b->cap == 0 ? 256 : 2 * b->cap;
     if (cap < b->n + n) cap = b->n + n;
     b->p = mem_grow(b->p, b->cap, cap);
     b->cap = cap;
   }
-  void *at = memcpy(b->p + b->n, p, n);
+  memcpy(b->p + b->n, p, n);
   b->n += n;
-  return at;
 }
 
 static void csv_destroy (void *o) {
@@ -309,6 +308,9 @@ fnn_Csv *csv_read (Reader *r, const fnn_CsvOptions *o) {
   if (t->options.dtype != FNN_F32 && t->options.dtype != FNN_F64)
     fnn_throw(FNN_EDTYPE, "csv: values are read as f32 or f64 (got %s)",
               fnn_dtype_name(t->options.dtype));
+  if (strchr("\"\r\n", t->options.separator) != NULL)
+    fnn_throw(FNN_EARG, "csv: the separator must not be a quote or the end "
+                        "of a line");
   t->r = r;
   t->csv = object_new(&csv_type, sizeof *t->csv);
   reader_unzip(r);

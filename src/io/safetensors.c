@@ -113,6 +113,7 @@ static void check_offsets (File *f, Entry *e, const json_t *offsets) {
 static void check_meta (File *f, json_t *meta) {
   const char *key;
   json_t *value;
+  if (json_is_null(meta)) return;
   if (!json_is_object(meta))
     fnn_throw(FNN_EFORMAT, "%s: __metadata__ is not an object",
               f->reader->name);
