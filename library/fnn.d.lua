@@ -1041,4 +1041,10 @@ function Optimizer:clip_grad_value (most) end
 ---@return boolean
 function Optimizer:gradients_are_finite () end
 
+---Opens a prompt in the midst of a script, until Ctrl-D, and returns nothing.
+---env is the table of globals there, the script's own if it is left out: give
+---`setmetatable({ model = model }, { __index = _G })` to look at locals.
+---@param env? table
+function fnn.repl (env) end
+
 return fnn

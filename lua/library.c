@@ -4,6 +4,7 @@
 ** at the first require "fnn", through package.preload.  Options of the command
 ** line that concern it are applied then. */
 
+#include <stdio.h>
 #include <string.h>
 
 #include "embed.h"
@@ -16,10 +17,20 @@ static void apply (lua_State *L, const char *function) {
   lua_call(L, 1, 0);
 }
 
+/* Warnings of the library are for whoever runs the script; the rest is not. */
+static void show_log (void *ud, fnn_Level level, const char *text) {
+  char line[1024];
+  (void)ud;
+  if (level != FNN_WARNING) return;
+  snprintf(line, sizeof line, "warning: %s", text);
+  call_message(line);
+}
+
 /* The loader of package.preload.fnn. */
 static int open_library (lua_State *L) {
   const Settings *s = lua_touserdata(L, lua_upvalueindex(1));
   fnn_Host host = FNN_HOST_INIT;
+  host.log = show_log;
   host.progress = progress_show;
   host.threads = s->threads;
   host.memory_limit = s->memory;

@@ -138,9 +138,11 @@ describe("at a terminal #terminal", function ()
     local folder = shell.folder()
     shell.write("", folder .. "/only-one")
     local out = type_keys { "string.for\\t\\r", "(\"\"):re\\t\\025",
-      "s = \"x\"\\r", "s:re\\t\\t\\025", "\"" .. folder .. "/on\\t\\r" }
+      "s = \"x\"\\r", "s:re\\t\\t\\025", "io.stdout:see\\t\\025",
+      "\"" .. folder .. "/on\\t\\r" }
     assert.matches("mat\nfunction: ", out)
     assert.matches("rep +reverse", out)
+    assert.matches("io%.stdout:see[^\n]*k", out) -- of the metatable
     assert.matches("\n" .. folder:gsub("%p", "%%%0") .. "/only%-one\n", out)
   end)
 
