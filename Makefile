@@ -138,7 +138,7 @@ fuzzers: $(FUZZERS)
 # C tests see the private headers, the binding and Lua.
 $(BUILD)/tests/%: tests/%.c $(BUILD)/libfnn.a $(BOBJ)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(LUA_CFLAGS) $(LDFLAGS) -Wl,-E -o $@ $< $(BOBJ) \
+	$(CC) $(ALL_CFLAGS) -Isrc $(LUA_CFLAGS) $(LDFLAGS) -Wl,-E -o $@ $< $(BOBJ) \
 	  $(BUILD)/libfnn.a $(LUA_LIBS) $(CMOCKA) $(LIBS) -ldl
 
 $(BUILD)/fuzz/%: fuzz/%.c $(BUILD)/libfnn.a $(BOBJ)
@@ -213,6 +213,7 @@ uninstall:
 clean:
 	rm -rf $(BUILD)
 
+.DELETE_ON_ERROR:
 .PHONY: all tests fuzzers test asan tsan fuzz bench install install-module \
   uninstall clean
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -202,6 +202,7 @@ void edit_remember (Edit *e, const char *chunk) {
 
 static void bind_keys (EditLine *el) {
   el_set(el, EL_EDITOR, "emacs");
+  el_source(el, NULL); /* ~/.editrc, which may choose vi's keys */
   el_set(el, EL_ADDFN, "fnn-interrupt", "Drop the line", key_interrupt);
   el_set(el, EL_ADDFN, "fnn-complete", "Complete a name", key_complete);
   el_set(el, EL_ADDFN, "fnn-suspend", "Suspend the session", key_suspend);
@@ -210,7 +211,6 @@ static void bind_keys (EditLine *el) {
   el_set(el, EL_BIND, "^Z", "fnn-suspend", NULL);
   el_set(el, EL_BIND, "^I", "fnn-complete", NULL);
   el_set(el, EL_BIND, "^R", "em-inc-search-prev", NULL);
-  el_source(el, NULL);
 }
 
 void edit_close (Edit *e) {

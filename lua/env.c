@@ -58,10 +58,12 @@ static void set_isas (lua_State *L) {
   lua_setfield(L, -2, "baseline");
 #if defined(__x86_64__)
   lua_pushboolean(L, __builtin_cpu_supports("avx2") &&
-                         __builtin_cpu_supports("fma"));
+                         __builtin_cpu_supports("fma") &&
+                         __builtin_cpu_supports("f16c"));
   lua_setfield(L, -2, "avx2");
   lua_pushboolean(L, __builtin_cpu_supports("avx512f") &&
                          __builtin_cpu_supports("avx512bw") &&
+                         __builtin_cpu_supports("avx512dq") &&
                          __builtin_cpu_supports("avx512vl"));
   lua_setfield(L, -2, "avx512");
 #endif

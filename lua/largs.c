@@ -115,6 +115,40 @@ int64_t checkplace (lua_State *L, int i, int64_t n, const char *what) {
   return place(L, luaL_checkinteger(L, i), n, what);
 }
 
+int checknewdim (lua_State *L, int i, int ndim) {
+  lua_Integer p = luaL_optinteger(L, i, 1);
+  if (p >= 1 && p <= ndim + 1) return (int)p - 1;
+  if (p < 0 && p >= -ndim - 1) return (int)p + ndim + 1;
+  raise_error(L, "no place %I for a new dimension beside %d (dimensions count "
+              "from 1)", (LUAI_UACINT)p, ndim);
+  return 0;
+}
+
+int64_t checkstart (lua_State *L, int i, int64_t n, const char *what) {
+  lua_Integer p = luaL_checkinteger(L, i);
+  return p == n + 1 ? n : place(L, p, n, what);
+}
+
+/* The range is clamped to the places that there are; going down it starts
+** from the last. */
+int64_t checkrange (lua_State *L, int i, int64_t n, int64_t *start,
+                    int64_t *step) {
+  *step = luaL_optinteger(L, i + 2, 1);
+  bool up = *step > 0;
+  if (*step == 0) raise_error(L, "slice: a step of 0 leads nowhere");
+  int64_t first = luaL_optinteger(L, i, up ? 1 : -1);
+  int64_t last = luaL_optinteger(L, i + 1, up ? -1 : 1);
+  if (first < 0) first += n + 1;
+  if (last < 0) last += n + 1;
+  first = up ? max64(first, 1) : min64(first, n);
+  last = up ? min64(last, n) : max64(last, 1);
+  *start = 0;
+  if (up ? first > last : first < last) return 0;
+  *start = first - 1;
+  uint64_t span = (uint64_t)(up ? last - first : first - last);
+  return (int64_t)(span / (up ? (uint64_t)*step : -(uint64_t)*step)) + 1;
+}
+
 int checkdims (lua_State *L, int i, const fnn_Tensor *x, int *dims,
                int *next) {
   int n = 0;

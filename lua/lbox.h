@@ -148,6 +148,14 @@ int optdim (lua_State *L, int i, const fnn_Tensor *x, int place);
 int64_t checkplace (lua_State *L, int i, int64_t n, const char *what);
 /* The same for a number that has been read already. */
 int64_t place (lua_State *L, int64_t p, int64_t n, const char *what);
+/* Where a new dim goes among ndim: 1 .. ndim + 1, the default 1; 0-based. */
+int checknewdim (lua_State *L, int i, int ndim);
+/* Where a range starts: a place, or the one just behind the last. */
+int64_t checkstart (lua_State *L, int i, int64_t n, const char *what);
+/* The range first, last, step at i, i + 1, i + 2 along a dim of n, inclusive
+** as string.sub reads it: returns its length. */
+int64_t checkrange (lua_State *L, int i, int64_t n, int64_t *start,
+                    int64_t *step);
 /* Dims from place i on: numbers, or one table of them; all when absent.
 ** Returns how many; *next is the first argument after them. */
 int checkdims (lua_State *L, int i, const fnn_Tensor *x, int *dims,

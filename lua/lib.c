@@ -59,8 +59,10 @@ static void open_context (lua_State *L, Lib *lib, const fnn_Host *host) {
 ** =======================================================
 */
 
-/* load(name): runs the embedded file once with (fnn, load) and returns its
-** value.  Upvalues: the Lib, the table fnn, a table of what has run. */
+/* load(name): runs the embedded file once with (fnn, load, internals) and
+** returns its value.  internals has the methods of each class, to be added
+** to, and what only the library's own Lua needs.  Upvalues: the Lib, fnn, a
+** table of what has run, internals. */
 static int load_module (lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
   if (lua_getfield(L, lua_upvalueindex(3), name) != LUA_TNIL) return 1;
@@ -72,9 +74,10 @@ static int load_module (lua_State *L) {
                          lua_tostring(L, -1), "t") != LUA_OK)
       return lua_error(L);
     lua_pushvalue(L, lua_upvalueindex(2));
-    for (int i = 1; i <= 3; i++) lua_pushvalue(L, lua_upvalueindex(i));
-    lua_pushcclosure(L, load_module, 3);
-    lua_call(L, 2, 1);
+    for (int i = 1; i <= 4; i++) lua_pushvalue(L, lua_upvalueindex(i));
+    lua_pushcclosure(L, load_module, 4);
+    lua_pushvalue(L, lua_upvalueindex(4));
+    lua_call(L, 3, 1);
     lua_pushvalue(L, -1);
     lua_setfield(L, lua_upvalueindex(3), name);
     return 1;
@@ -82,12 +85,47 @@ static int load_module (lua_State *L) {
   return luaL_error(L, "the library has no part '%s'", name);
 }
 
+/* ORDER KIND */
+static const char *const class_names[KINDS] = {
+  "Tensor", "Param", "Generator", "Module", "Optimizer", "Dataset", "Loader",
+  "Reader"
+};
+
+/* nearest(name, list): the string of the list nearest to name, or nil */
+static int nearest (lua_State *L) {
+  const char *s = luaL_checkstring(L, 1), *names[2] = { NULL, NULL };
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_Integer n = luaL_len(L, 2);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_geti(L, 2, i);
+    names[1] = luaL_checkstring(L, -1);
+    const char *near = names[0] == NULL
+                         ? nearest_name(s, &names[1], 1, sizeof *names)
+                         : nearest_name(s, names, 2, sizeof *names);
+    if (near != NULL) names[0] = near;
+    lua_pop(L, 1); /* the list holds it */
+  }
+  lua_pushstring(L, names[0]);
+  return 1;
+}
+
+static void push_internals (lua_State *L) {
+  lua_createtable(L, 0, KINDS + 1);
+  lua_pushcfunction(L, nearest);
+  lua_setfield(L, -2, "nearest");
+  for (int k = 0; k < KINDS; k++) {
+    pushmethods(L, (Kind)k);
+    lua_setfield(L, -2, class_names[k]);
+  }
+}
+
 /* Runs the part "init", which loads the others. */
 static void open_scripts (lua_State *L) {
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_pushvalue(L, -2);
   lua_newtable(L);
-  lua_pushcclosure(L, load_module, 3);
+  push_internals(L);
+  lua_pushcclosure(L, load_module, 4);
   lua_pushliteral(L, "init");
   lua_call(L, 1, 0);
 }

@@ -82,7 +82,7 @@ bool library_uncancel (lua_State *L);
 typedef struct Options {
   Settings settings;
   bool interactive, version, noenv, executes, exits;
-  int script; /* index of the script in argv; argc when there is none */
+  int script;        /* index of the script in argv; argc when there is none */
   const char *wrong; /* what is wrong, and the option that is */
   const char *option;
 } Options;

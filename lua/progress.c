@@ -73,7 +73,8 @@ static void draw_bar (int64_t step, int64_t total, double t) {
   bool colour = progress_colour(STDERR_FILENO);
   int n = write_facts(facts, sizeof facts, step, total, t);
   int room = columns() - 1 - (int)strlen(bar.what) - n - 12;
-  fprintf(stderr, "\r%s", bar.what);
+  int name = columns() - 1 - n - 2;
+  fprintf(stderr, "\r%.*s", name > 0 ? name : 0, bar.what);
   if (total > 0 && room >= 10) {
     int length = room > 40 ? 40 : room;
     int done = (int)((double)length * (double)step / (double)total);

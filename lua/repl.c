@@ -1,10 +1,10 @@
 /* repl.c - the read, evaluate, print loop.
 **
-** A line is tried as an expression, then as a statement, which goes on over
-** further lines while only its end is missing.  Results go through the global
-** print, tables shown to depth 2, unless the line ends in ';'; the first is
-** kept in _.  ?name asks for help.  fnn/repl.lua has what is easier said in
-** Lua: showing, completing and helping. */
+** A text is tried as an expression, then as statements, and goes on over
+** further lines while only the end of either is missing.  Results go through
+** the global print, tables shown to depth 2, unless the text ends in ';'; the
+** first is kept in _.  ?name asks for help.  fnn/repl.lua has what is easier
+** said in Lua: showing, completing and helping. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,16 +50,6 @@ static int load (lua_State *L, const char *text, size_t size) {
   return luaL_loadbufferx(L, text, size, "=stdin", "t");
 }
 
-/* Replaces the text on top by its function, or an error. */
-static int load_expression (lua_State *L) {
-  const char *text = lua_pushfstring(L, "return %s", lua_tostring(L, -1));
-  int status = load(L, text, strlen(text));
-  lua_remove(L, -2);
-  if (status == LUA_OK) lua_remove(L, -2);
-  else lua_pop(L, 1);
-  return status;
-}
-
 /* Whether the error on top only misses the end of the text. */
 static bool is_incomplete (lua_State *L, int status) {
   static const char mark[] = "<eof>";
@@ -69,31 +59,49 @@ static bool is_incomplete (lua_State *L, int status) {
   return n >= m && strcmp(text + n - m, mark) == 0;
 }
 
+/* Pushes the function that the text on top is, an expression or statements, or
+** an error.  *more: the text is the beginning of one. */
+static int load_text (lua_State *L, bool *more) {
+  size_t n;
+  const char *text = lua_tostring(L, -1);
+  const char *expression = lua_pushfstring(L, "return %s", text);
+  int status = load(L, expression, strlen(expression));
+  lua_remove(L, -2);
+  if (status == LUA_OK) return status;
+  *more = is_incomplete(L, status);
+  lua_pop(L, 1);
+  text = lua_tolstring(L, -1, &n);
+  status = load(L, text, n);
+  if (status == LUA_OK) *more = false;
+  else if (is_incomplete(L, status)) *more = true;
+  return status;
+}
+
+/* Whether text ends in ';' but for blanks. */
+static bool is_silent (const char *text) {
+  size_t n = strlen(text);
+  while (n > 0 && strchr(" \t\r\n", text[n - 1]) != NULL) n--;
+  return n > 0 && text[n - 1] == ';';
+}
+
 /* Replaces the text on top by its function, reading on as long as it needs,
-** or by an error. */
-static int load_statement (lua_State *L, Edit *e) {
+** or by an error.  *silent: its results are not to be printed. */
+static int load_lines (lua_State *L, Edit *e, bool *silent) {
   for (;;) {
-    size_t n;
-    int outcome;
-    const char *text = lua_tolstring(L, -1, &n);
-    int status = load(L, text, n);
-    if (!is_incomplete(L, status)) {
-      edit_remember(e, text);
+    bool more = false;
+    int outcome = FINISHED, status = load_text(L, &more);
+    if (more && read_line(L, e, "_PROMPT2", ">> ", &outcome)) {
       lua_remove(L, -2);
-      return status;
+      lua_pushliteral(L, "\n");
+      lua_insert(L, -2);
+      lua_concat(L, 3);
+      continue;
     }
-    if (!read_line(L, e, "_PROMPT2", ">> ", &outcome)) {
-      if (outcome == FINISHED) {
-        lua_remove(L, -2);
-        return status;
-      }
-      lua_pop(L, 2);
-      return outcome;
-    }
+    if (more && outcome == ABANDONED) return outcome;
+    *silent = is_silent(lua_tostring(L, -2));
+    edit_remember(e, lua_tostring(L, -2));
     lua_remove(L, -2);
-    lua_pushfstring(L, "%s\n%s", lua_tostring(L, -2), lua_tostring(L, -1));
-    lua_insert(L, -3);
-    lua_pop(L, 2);
+    return status;
   }
 }
 
@@ -112,20 +120,11 @@ static void show_help (lua_State *L, Edit *e, const char *line) {
   else report(L, status);
 }
 
-/* Whether text ends in ';' but for blanks. */
-static bool is_silent (const char *text) {
-  size_t n = strlen(text);
-  while (n > 0 && strchr(" \t\r\n", text[n - 1]) != NULL) n--;
-  return n > 0 && text[n - 1] == ';';
-}
-
-/* Reads one chunk and pushes its function or an error; *silent: its results
-** are not to be printed. */
+/* Reads one chunk and pushes its function or an error. */
 static int read_chunk (lua_State *L, Edit *e, bool *silent) {
   int outcome;
   if (!read_line(L, e, "_PROMPT", "> ", &outcome)) return outcome;
   const char *line = lua_tostring(L, -1);
-  *silent = is_silent(line);
   if (line[0] == '?') {
     show_help(L, e, line);
     return ABANDONED;
@@ -133,16 +132,8 @@ static int read_chunk (lua_State *L, Edit *e, bool *silent) {
   if (line[0] == '=') { /* as Lua 5.2 had it */
     lua_pushfstring(L, "return %s", line + 1);
     lua_remove(L, -2);
-  } else {
-    lua_pushvalue(L, -1);
-    if (load_expression(L) == LUA_OK) {
-      edit_remember(e, line);
-      lua_remove(L, -2);
-      return LUA_OK;
-    }
-    lua_pop(L, 1);
   }
-  return load_statement(L, e);
+  return load_lines(L, e, silent);
 }
 
 /* Prints the values above BASE and keeps the first. */

@@ -68,6 +68,65 @@ FNN_API bool fnn_gradients_are_finite (int n, fnn_Param *const *p);
 
 /* }====================================================== */
 
+/*
+** {======================================================
+** Datasets and loaders
+** =======================================================
+*/
+
+/* Items of a fixed number of tensors, the fields: inputs, labels ... */
+typedef struct fnn_Dataset fnn_Dataset;
+
+/* A field of tensors in memory: x (n, item ...).  When convert is set, items
+** are converted to dtype and multiplied by scale as they are read, so that
+** images may stay bytes. */
+typedef struct fnn_DataField {
+  fnn_Tensor *x;
+  bool convert;
+  fnn_Dtype dtype;
+  double scale;
+} fnn_DataField;
+
+FNN_API fnn_Dataset *fnn_tensor_dataset (int n, const fnn_DataField *f);
+/* The n items of base with these ids, which count from 0. */
+FNN_API fnn_Dataset *fnn_subset (fnn_Dataset *base, int64_t n,
+                                 const int64_t *ids);
+FNN_API int64_t fnn_dataset_size (const fnn_Dataset *d);
+FNN_API int fnn_dataset_fields (const fnn_Dataset *d);
+/* Shape and dtype of an item's k-th field; returns the number of dims. */
+FNN_API int fnn_dataset_field (const fnn_Dataset *d, int k,
+                               const int64_t **shape, fnn_Dtype *t);
+/* Makes to[k] (n, item ...) of the items with these ids, for each field. */
+FNN_API void fnn_dataset_read (fnn_Dataset *d, int64_t n, const int64_t *ids,
+                               fnn_Tensor **to);
+
+/* Batches of a dataset.  The order of an epoch depends on seed and epoch
+** alone.  With prefetch a thread keeps that many batches ready. */
+typedef struct fnn_Loader fnn_Loader;
+
+typedef struct fnn_LoaderOptions {
+  int64_t batch;
+  bool shuffle, drop_last;
+  uint64_t seed;
+  int prefetch;
+  const fnn_Device *device; /* where batches go; NULL: the CPU */
+} fnn_LoaderOptions;
+
+FNN_API fnn_Loader *fnn_loader (fnn_Dataset *d, const fnn_LoaderOptions *o);
+/* The next batch, a tensor a field; false at the end of the epoch. */
+FNN_API bool fnn_loader_next (fnn_Loader *l, fnn_Tensor **x);
+/* Moves the cursor to an epoch, behind the first batch of its batches. */
+FNN_API void fnn_loader_start (fnn_Loader *l, int64_t epoch, int64_t batch);
+FNN_API void fnn_loader_cursor (const fnn_Loader *l, int64_t *epoch,
+                                int64_t *batch);
+FNN_API int64_t fnn_loader_batches (const fnn_Loader *l); /* in an epoch */
+FNN_API fnn_Dataset *fnn_loader_dataset (const fnn_Loader *l);
+/* The order of n items in an epoch, as loaders use it. */
+FNN_API void fnn_epoch_order (int64_t n, uint64_t seed, int64_t epoch,
+                              int64_t *order);
+
+/* }====================================================== */
+
 #ifdef __cplusplus
 }
 #endif

@@ -32,8 +32,8 @@ TEST(asks_the_host) {
   fnn_Host host = FNN_HOST_INIT;
   host.open = refuse;
   fnn_Context *before = fnn_use(fnn_open(&host));
-  throws(FNN_EFILE, "README: the host does not allow it to be read",
-         open_path, (void *)"README");
+  throws(FNN_EFILE, "README: the host does not allow it to be read", open_path,
+         (void *)"README");
   throws(FNN_EFILE, "the host does not allow it to be written", write_path,
          (void *)"Makefile");
   assert_int_equal(fnn_pcall(open_path, (void *)"Makefile"), FNN_OK);
@@ -54,8 +54,10 @@ TEST(reads_exactly) {
   reader_read(r, b, 3);
   assert_string_equal(b, "012");
   assert_int_equal(reader_some(r, b, 4), 4);
-  throws(FNN_EFORMAT, "mem: truncated: needs 8 bytes at offset 6, the file "
-         "has 10", read_past, r);
+  throws(FNN_EFORMAT,
+         "mem: truncated: needs 8 bytes at offset 6, the file "
+         "has 10",
+         read_past, r);
   throws(FNN_EFORMAT, "truncated", need_huge, r);
 }
 
@@ -209,10 +211,23 @@ static double number_of (const char *s) {
 
 TEST(numbers_are_the_compilers) {
 #define SAME(x) assert_true(number_of(#x) == x)
-  SAME(0); SAME(1); SAME(-1.5); SAME(.25); SAME(3.); SAME(1e22);
-  SAME(1e23); SAME(123456789012345678); SAME(0.1); SAME(1e-5);
-  SAME(2.2250738585072014e-308); SAME(4.9e-324); SAME(1.7976931348623157e308);
-  SAME(9007199254740993); SAME(0.000001e6); SAME(00012.50); SAME(1E+2);
+  SAME(0);
+  SAME(1);
+  SAME(-1.5);
+  SAME(.25);
+  SAME(3.);
+  SAME(1e22);
+  SAME(1e23);
+  SAME(123456789012345678);
+  SAME(0.1);
+  SAME(1e-5);
+  SAME(2.2250738585072014e-308);
+  SAME(4.9e-324);
+  SAME(1.7976931348623157e308);
+  SAME(9007199254740993);
+  SAME(0.000001e6);
+  SAME(00012.50);
+  SAME(1E+2);
   SAME(179769313486231580793728971405301199e273);
 #undef SAME
   assert_true(isinf(number_of("1e400")) && isinf(number_of("-inf")));
@@ -256,9 +271,10 @@ TEST(long_numbers_round_once) {
 }
 
 TEST(numbers_know_no_locale) {
-  static const char *const bad[] = { "", "-", ".", "e5", "1e", "1e+", "1,5",
-                                     "0x10", "1 2", "--1", "1.2.3", "infin",
-                                     "nano", "+-1", "1_000" };
+  static const char *const bad[] = {
+    "",    "-",   ".",     "e5",    "1e",   "1e+", "1,5",  "0x10",
+    "1 2", "--1", "1.2.3", "infin", "nano", "+-1", "1_000"
+  };
   double v;
   for (int i = 0; i < countof(bad); i++)
     if (number_parse(bad[i], strlen(bad[i]), &v)) fail_msg("%s", bad[i]);

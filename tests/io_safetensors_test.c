@@ -157,7 +157,7 @@ TEST(round_trips_views_in_order) {
   size_t n; /* 96 + 3 + 16 + 2 bytes of data: views are saved compactly */
   char *bytes = get_file(path, &n);
   assert_int_equal(n, 8 + (unsigned char)bytes[0] +
-                        256 * (unsigned char)bytes[1] + 117);
+                          256 * (unsigned char)bytes[1] + 117);
   free(bytes);
 }
 
@@ -196,17 +196,17 @@ static void open_lie (void *ud) {
   memcpy(file, &n, 8);
   memcpy(file + 8, lie->header, n);
   memset(file + 8 + n, 0, (size_t)lie->data);
-  fnn_Safetensors *f = safetensors_open(
-      reader_bytes("lie", file, 8 + n + (size_t)lie->data));
+  fnn_Safetensors *f =
+      safetensors_open(reader_bytes("lie", file, 8 + n + (size_t)lie->data));
   for (int64_t i = 0; i < fnn_safetensors_count(f); i++)
     fnn_safetensors_read(f, i);
 }
 
-#define ONE(dtype, shape, from, to)                                      \
-  "{\"a\":{\"dtype\":\"" dtype "\",\"shape\":" shape                     \
+#define ONE(dtype, shape, from, to) \
+  "{\"a\":{\"dtype\":\"" dtype "\",\"shape\":" shape \
   ",\"data_offsets\":[" from "," to "]}}"
-#define TWO(a, b, c, d)                                                  \
-  "{\"a\":{\"dtype\":\"U8\",\"shape\":[" a "],\"data_offsets\":[" b      \
+#define TWO(a, b, c, d) \
+  "{\"a\":{\"dtype\":\"U8\",\"shape\":[" a "],\"data_offsets\":[" b \
   "]},\"b\":{\"dtype\":\"U8\",\"shape\":[" c "],\"data_offsets\":[" d "]}}"
 
 TEST(finds_every_lie) {
@@ -244,11 +244,12 @@ TEST(finds_every_lie) {
     { "__metadata__ is not an object", "{\"__metadata__\":[]}", 0 },
     { "__metadata__: k is not a string", "{\"__metadata__\":{\"k\":1}}", 0 },
     { "lie:1:", "{\"\xff\":1}", 0 },
-    { "nested deeper than", "{\"a\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["
+    { "nested deeper than",
+      "{\"a\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["
       "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["
       "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["
-      "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["
-      , 0 },
+      "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[",
+      0 },
   };
   for (int i = 0; i < countof(lies); i++)
     throws(FNN_EFORMAT, lies[i].error, open_lie, (void *)&lies[i]);
@@ -263,11 +264,14 @@ TEST(accepts_what_is_legal) {
     { "", ONE("F32", "[0,5]", "0", "0"), 0 },
     { "", TWO("0", "3,3", "3", "0,3"), 3 }, /* out of order */
     { "", TWO("0", "0,0", "3", "0,3"), 3 },
-    { "", "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
-          "\"b\":{\"dtype\":\"F64\",\"shape\":[1],\"data_offsets\":[1,9]}}",
+    { "",
+      "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
+      "\"b\":{\"dtype\":\"F64\",\"shape\":[1],\"data_offsets\":[1,9]}}",
       9 }, /* unaligned */
-    { "", "{\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0],"
-          "\"later\":1}}", 0 },
+    { "",
+      "{\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0],"
+      "\"later\":1}}",
+      0 },
   };
   for (int i = 0; i < countof(truths); i++)
     if (fnn_pcall(open_lie, (void *)&truths[i]) != FNN_OK)
@@ -289,18 +293,22 @@ TEST(names_other_files) {
     const char *error;
     Bytes b;
   } files[] = {
-#define FILE_OF(error, s) { error, { s, sizeof(s) - 1 } }
+#define FILE_OF(error, s) \
+  { \
+    error, { s, sizeof(s) - 1 } \
+  }
     FILE_OF("it is empty", ""),
     FILE_OF("is not a safetensors file", "abc"),
     FILE_OF("is not a safetensors file", "12345678z"),
     FILE_OF("a git-lfs pointer", "version https://git-lfs.github.com/spec/v1"
-            "\noid sha256:0\nsize 10\n"),
+                                 "\noid sha256:0\nsize 10\n"),
     FILE_OF("an HTML page", "\n<!DOCTYPE html><html>Not found</html>"),
     FILE_OF("save the weights as safetensors", "PK\3\4\x14\0\0\0\0\0\0\0"),
     FILE_OF("a Python pickle", "\x80\2}q\0(X\6\0\0\0weights."),
     FILE_OF("a GGUF file", "GGUF\3\0\0\0\0\0\0\0\0"),
     FILE_OF("f: truncated: its header has 1000 bytes, the file has 19 (an "
-            "incomplete download?)", "\xe8\3\0\0\0\0\0\0{\"a\":{\"dtyp"),
+            "incomplete download?)",
+            "\xe8\3\0\0\0\0\0\0{\"a\":{\"dtyp"),
     FILE_OF("its header has 100000001 bytes (at most 100000000)",
             "\1\xe1\xf5\5\0\0\0\0{}"),
     FILE_OF("its header has 18446744073709551615 bytes",

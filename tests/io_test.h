@@ -64,8 +64,8 @@ UNUSED static char *get_file (const char *path, size_t *n) {
 }
 
 /* Runs f(ud), which must throw a message that has part in it. */
-UNUSED static void throws (fnn_Status code, const char *part, void (*f)(void *),
-                    void *ud) {
+UNUSED static void throws (fnn_Status code, const char *part,
+                           void (*f)(void *), void *ud) {
   fnn_Status s = fnn_pcall(f, ud);
   if (s == FNN_OK) fail_msg("no error (expected \"%s\")", part);
   if (strstr(fnn_message(), part) == NULL || s != code)
@@ -86,13 +86,13 @@ static void in_frame (void (*body)(void **)) {
 }
 
 /* A cmocka test of a body that runs in a frame. */
-#define TEST(name)                                                       \
-  static void body_##name (void **state);                                \
-  static void name (void **state) {                                      \
-    (void)state;                                                         \
-    in_frame(body_##name);                                               \
-  }                                                                      \
-  static void body_##name (UNUSED void **state)
+#define TEST(name) \
+  static void body_##name(void **state); \
+  static void name(void **state) { \
+    (void)state; \
+    in_frame(body_##name); \
+  } \
+  static void body_##name(UNUSED void **state)
 
 static int start (void **state) {
   (void)state;

@@ -208,6 +208,9 @@ Tensor *tensor_scalar (double v, fnn_Dtype t, const fnn_Device *d);
 Tensor *tensor_view (const Tensor *x, int ndim, const int64_t *shape,
                      const int64_t *stride, int64_t offset);
 Tensor *tensor_alias (const Tensor *x); /* the same view, plain */
+/* A dense tensor over s, whose reference it takes. */
+Tensor *tensor_over (fnn_Storage *s, int ndim, const int64_t *shape,
+                     fnn_Dtype t);
 
 /* Copies in another dtype, or on another device; x itself if it fits. */
 Tensor *tensor_convert (const Tensor *x, fnn_Dtype t);

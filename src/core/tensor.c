@@ -32,6 +32,14 @@ Tensor *tensor_new (int ndim, const int64_t *shape, fnn_Dtype t,
   return x;
 }
 
+Tensor *tensor_over (fnn_Storage *s, int ndim, const int64_t *shape,
+                     fnn_Dtype t) {
+  Tensor *x = geometry(ndim, shape, t);
+  shape_strides(ndim, shape, x->stride);
+  x->storage = s;
+  return x;
+}
+
 Tensor *tensor_like_as (const Tensor *x, fnn_Dtype t) {
   return tensor_new(x->ndim, x->shape, t, x->storage->device);
 }

@@ -5,6 +5,34 @@
 
 #include "sweep.h"
 
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+void CPU(run_stream)(void *to, const void *from, size_t bytes) {
+  char *y = to;
+  const char *x = from;
+  size_t i = 0;
+#if defined(__AVX__)
+  if ((uintptr_t)y % 32 == 0)
+    for (; i + 32 <= bytes; i += 32)
+      _mm256_stream_si256((__m256i *)(y + i),
+                          _mm256_loadu_si256((const __m256i *)(x + i)));
+#elif defined(__SSE2__)
+  if ((uintptr_t)y % 16 == 0)
+    for (; i + 16 <= bytes; i += 16)
+      _mm_stream_si128((__m128i *)(y + i),
+                       _mm_loadu_si128((const __m128i *)(x + i)));
+#endif
+  memcpy(y + i, x + i, bytes - i);
+}
+
+void CPU(run_fence)(void) {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
+
 #ifdef CPU_ANY
 
 /*

@@ -1,16 +1,13 @@
 /* sweep.c - takes elementwise loops over tensors of any strides. */
 
+#include <stdlib.h>
+
 #include "sweep.h"
 
 #ifdef CPU_ANY
 
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
-
-/* Elements that pass through a buffer at a time, and the size of a result
-** that no cache would still hold when it is next read. */
-enum { BLOCK = 512, STREAM = 16 << 20 };
+/* Elements that pass through a buffer at a time. */
+enum { BLOCK = 512 };
 
 /* Dims go from large strides of the result to small ones, so that memory is
 ** walked in order even where the result is a transposed view. */
@@ -79,33 +76,6 @@ void CPU(sweep_open)(Sweep *s, int count, const Tensor *const *t) {
   }
 }
 
-/* Copies a run to memory past the caches. */
-static void stream_out (char *to, const char *from, size_t bytes) {
-#if defined(__AVX__)
-  size_t i = 0;
-  if ((uintptr_t)to % 32 == 0)
-    for (; i + 32 <= bytes; i += 32)
-      _mm256_stream_si256((__m256i *)(to + i),
-                          _mm256_load_si256((const __m256i *)(from + i)));
-  memcpy(to + i, from + i, bytes - i);
-#elif defined(__SSE2__)
-  size_t i = 0;
-  if ((uintptr_t)to % 16 == 0)
-    for (; i + 16 <= bytes; i += 16)
-      _mm_stream_si128((__m128i *)(to + i),
-                       _mm_load_si128((const __m128i *)(from + i)));
-  memcpy(to + i, from + i, bytes - i);
-#else
-  memcpy(to, from, bytes);
-#endif
-}
-
-static void stream_fence (void) {
-#if defined(__SSE2__)
-  _mm_sfence();
-#endif
-}
-
 /* One run of n elements along the last dim; p: where the operands are.  A
 ** buffer that holds a repeated element is filled once. */
 static void run_row (const Sweep *s, char *const *p, int64_t n) {
@@ -135,7 +105,7 @@ static void run_row (const Sweep *s, char *const *p, int64_t n) {
     s->loop(direct ? (void *)to : buf[0], in, m, s->a, s->b);
     if (direct) continue;
     if (s->stream && z->dtype == z->lane && z->stride[last] == 1)
-      stream_out(to, buf[0], (size_t)m * size);
+      CPU(run_stream)(to, buf[0], (size_t)m * size);
     else
       CPU(run_store)(to, (fnn_Dtype)z->dtype, z->stride[last], buf[0],
                      (fnn_Dtype)z->lane, m);
@@ -165,7 +135,7 @@ static void sweep_range (void *ud, int64_t lo, int64_t hi) {
     at[last] = 0;
     for (int i = last - 1; i >= 0 && ++at[i] == s->shape[i]; i--) at[i] = 0;
   }
-  if (s->stream) stream_fence();
+  if (s->stream) CPU(run_fence)();
 }
 
 void CPU(sweep_run)(Sweep *s) {

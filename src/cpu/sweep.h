@@ -47,6 +47,14 @@ const void *CPU(run_load)(void *buf, const void *p, fnn_Dtype t,
 void CPU(run_store)(void *p, fnn_Dtype t, int64_t stride, const void *buf,
                     fnn_Dtype lane, int64_t n);
 
+/* Copies a run of bytes past the caches where it can; run_fence after the
+** last of a task. */
+void CPU(run_stream)(void *to, const void *from, size_t bytes);
+void CPU(run_fence)(void);
+
+/* Bytes of a result that no cache would still hold when it is next read. */
+enum { STREAM = 16 << 20 };
+
 /* The dtype that elements of t are computed in: f32, f64 or i64. */
 static inline fnn_Dtype lane_of (fnn_Dtype t) {
   return t == FNN_F64 ? FNN_F64 : t >= FNN_F16 ? FNN_F32 : FNN_I64;

@@ -15,9 +15,22 @@ static const struct {
   const char *name;
   uint8_t size, dtype;
 } elements[] = {
-#define X(name, size, dtype) { #name, size, dtype },
-  ELEMENTS(X)
-#undef X
+  [ELEMENT_BOOL] = { "BOOL", 1, FNN_BOOL },
+  [ELEMENT_U8] = { "U8", 1, FNN_U8 },
+  [ELEMENT_I8] = { "I8", 1, FNN_I32 },
+  [ELEMENT_U16] = { "U16", 2, FNN_I32 },
+  [ELEMENT_I16] = { "I16", 2, FNN_I32 },
+  [ELEMENT_U32] = { "U32", 4, FNN_I64 },
+  [ELEMENT_I32] = { "I32", 4, FNN_I32 },
+  [ELEMENT_U64] = { "U64", 8, FNN_I64 },
+  [ELEMENT_I64] = { "I64", 8, FNN_I64 },
+  [ELEMENT_F8_E4M3] = { "F8_E4M3", 1, FNN_F32 },
+  [ELEMENT_F8_E5M2] = { "F8_E5M2", 1, FNN_F32 },
+  [ELEMENT_F8_E8M0] = { "F8_E8M0", 1, FNN_F32 },
+  [ELEMENT_F16] = { "F16", 2, FNN_F16 },
+  [ELEMENT_BF16] = { "BF16", 2, FNN_BF16 },
+  [ELEMENT_F32] = { "F32", 4, FNN_F32 },
+  [ELEMENT_F64] = { "F64", 8, FNN_F64 },
 };
 
 size_t element_size (Element e) { return elements[e].size; }
@@ -66,19 +79,14 @@ static void swap_bytes (void *p, size_t size, int64_t n) {
 ** With m = 3 all ones are not a number and there is no infinity (Micikevicius
 ** et al. 2022, arXiv:2209.05433); E8M0 is a power of two without sign. */
 static float f8_value (Element e, int code) {
-  if (e == ELEMENT_F8_E8M0)
-    return code == 255 ? NAN : ldexpf(1, code - 127);
+  if (e == ELEMENT_F8_E8M0) return code == 255 ? NAN : ldexpf(1, code - 127);
   int m = e == ELEMENT_F8_E4M3 ? 3 : 2, bias = m == 3 ? 7 : 15;
   int fraction = code & ((1 << m) - 1), exponent = (code & 0x7f) >> m;
   float v;
-  if (m == 3 && (code & 0x7f) == 0x7f)
-    v = NAN;
-  else if (m == 2 && exponent == 31)
-    v = fraction == 0 ? INFINITY : NAN;
-  else if (exponent == 0)
-    v = ldexpf((float)fraction, 1 - bias - m);
-  else
-    v = ldexpf((float)(fraction + (1 << m)), exponent - bias - m);
+  if (m == 3 && (code & 0x7f) == 0x7f) v = NAN;
+  else if (m == 2 && exponent == 31) v = fraction == 0 ? INFINITY : NAN;
+  else if (exponent == 0) v = ldexpf((float)fraction, 1 - bias - m);
+  else v = ldexpf((float)(fraction + (1 << m)), exponent - bias - m);
   return code & 0x80 ? -v : v;
 }
 
@@ -98,9 +106,8 @@ static void widen_u64 (Reader *r, const char *what, int64_t *y,
   }
 }
 
-#define WIDEN(to, from)                                                  \
-  for (int64_t i = 0; i < n; i++)                                        \
-    ((to *)y)[i] = ((const from *)x)[i]
+#define WIDEN(to, from) \
+  for (int64_t i = 0; i < n; i++) ((to *)y)[i] = ((const from *)x)[i]
 
 static void widen (Reader *r, const char *what, Element e, void *y,
                    const void *x, int64_t n) {
@@ -135,8 +142,8 @@ Tensor *element_read (Reader *r, Element e, bool swap, int ndim,
   if (bytes < 0)
     fnn_throw(FNN_EFORMAT, "%s: %s: its shape is too large", r->name, what);
   reader_need(r, bytes);
-  Tensor *y = tensor_new(ndim, shape, (fnn_Dtype)elements[e].dtype,
-                         device_cpu());
+  Tensor *y =
+      tensor_new(ndim, shape, (fnn_Dtype)elements[e].dtype, device_cpu());
   if (!is_dtype(e)) {
     read_widened(r, e, swap, y, what);
     return y;

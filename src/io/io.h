@@ -107,18 +107,23 @@ const void *writer_elements (fnn_Tensor *x);
 
 /* Element types of files, and the dtype that each is read as.  All values
 ** are kept; u64 above the range of i64 throws. */
-#define ELEMENTS(X)                                                      \
-  X(BOOL, 1, FNN_BOOL) X(U8, 1, FNN_U8) X(I8, 1, FNN_I32)                \
-  X(U16, 2, FNN_I32) X(I16, 2, FNN_I32) X(U32, 4, FNN_I64)               \
-  X(I32, 4, FNN_I32) X(U64, 8, FNN_I64) X(I64, 8, FNN_I64)               \
-  X(F8_E4M3, 1, FNN_F32) X(F8_E5M2, 1, FNN_F32) X(F8_E8M0, 1, FNN_F32)   \
-  X(F16, 2, FNN_F16) X(BF16, 2, FNN_BF16) X(F32, 4, FNN_F32)             \
-  X(F64, 8, FNN_F64)
-
 typedef enum Element {
-#define X(name, size, dtype) ELEMENT_##name,
-  ELEMENTS(X)
-#undef X
+  ELEMENT_BOOL,
+  ELEMENT_U8,
+  ELEMENT_I8,
+  ELEMENT_U16,
+  ELEMENT_I16,
+  ELEMENT_U32,
+  ELEMENT_I32,
+  ELEMENT_U64,
+  ELEMENT_I64,
+  ELEMENT_F8_E4M3,
+  ELEMENT_F8_E5M2,
+  ELEMENT_F8_E8M0,
+  ELEMENT_F16,
+  ELEMENT_BF16,
+  ELEMENT_F32,
+  ELEMENT_F64,
   ELEMENT_NONE
 } Element;
 
@@ -157,9 +162,10 @@ typedef struct Json {
 ** on deep nesting. */
 Json *json_parse (const char *name, const char *text, size_t n);
 Json *json_read (const char *path); /* a file of at most 256 MB */
-Json *json_new (void); /* an empty object */
+Json *json_new (void);              /* an empty object */
 /* Compact JSON of j's tree, which lasts until the next call. */
 const char *json_text (Json *j);
+bool json_utf8 (const char *s, size_t n);
 
 /* }====================================================== */
 

@@ -53,8 +53,10 @@ Json *json_read (const char *path) {
   size_t m = fnn_mark();
   Reader *r = reader_open(path);
   if (r->size > FILE_MAX)
-    fnn_throw(FNN_EFORMAT, "%s: has %lld bytes, more than the %d that are "
-              "read as JSON", path, (long long)r->size, FILE_MAX);
+    fnn_throw(FNN_EFORMAT,
+              "%s: has %lld bytes, more than the %d that are "
+              "read as JSON",
+              path, (long long)r->size, FILE_MAX);
   char *text = mem_scratch((size_t)r->size + 1);
   reader_read(r, text, r->size);
   return fnn_escape(m, json_parse(path, text, (size_t)r->size));
@@ -72,4 +74,10 @@ const char *json_text (Json *j) {
   j->text = json_dumps(j->root, JSON_COMPACT | JSON_ENCODE_ANY);
   if (j->text == NULL) no_memory("json");
   return j->text;
+}
+
+bool json_utf8 (const char *s, size_t n) {
+  json_t *j = json_stringn(s, n);
+  json_decref(j);
+  return j != NULL;
 }

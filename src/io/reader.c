@@ -99,8 +99,8 @@ Reader *reader_bytes (const char *name, const void *bytes, size_t size) {
 static FNN_NORETURN void truncated (const Reader *r, int64_t n, int64_t at) {
   fnn_throw(FNN_EFORMAT,
             "%s: truncated: needs %lld bytes at offset %lld, the file has "
-            "%lld", r->name, (long long)n, (long long)at,
-            (long long)r->size);
+            "%lld",
+            r->name, (long long)n, (long long)at, (long long)r->size);
 }
 
 /* n bytes of the file itself; n does not pass its end. */
@@ -159,10 +159,8 @@ void reader_unzip (Reader *r) {
 /* After one gzip member: another, or the end. */
 static void next_member (Reader *r) {
   Unzip *u = r->zip;
-  if (u->z.avail_in == 0 && r->at == r->size)
-    u->done = true;
-  else
-    inflateReset(&u->z);
+  if (u->z.avail_in == 0 && r->at == r->size) u->done = true;
+  else inflateReset(&u->z);
 }
 
 static int64_t unzip (Reader *r, unsigned char *to, int64_t n) {
@@ -175,16 +173,17 @@ static int64_t unzip (Reader *r, unsigned char *to, int64_t n) {
     int64_t room = u->z.avail_out;
     int e = inflate(&u->z, Z_NO_FLUSH);
     got += room - u->z.avail_out;
-    if (e == Z_STREAM_END)
-      next_member(r);
+    if (e == Z_STREAM_END) next_member(r);
     else if (e == Z_MEM_ERROR)
       fnn_throw(FNN_EMEMORY, "%s: out of memory", r->name);
     else if (e == Z_BUF_ERROR && r->at == r->size)
-      fnn_throw(FNN_EFORMAT, "%s: truncated: its gzip data end early at "
-                "byte %lld", r->name, (long long)r->size);
+      fnn_throw(FNN_EFORMAT,
+                "%s: truncated: its gzip data end early at "
+                "byte %lld",
+                r->name, (long long)r->size);
     else if (e != Z_OK && e != Z_BUF_ERROR)
-      fnn_throw(FNN_EFORMAT, "%s: bad gzip data near byte %lld (%s)",
-                r->name, (long long)(r->at - u->z.avail_in),
+      fnn_throw(FNN_EFORMAT, "%s: bad gzip data near byte %lld (%s)", r->name,
+                (long long)(r->at - u->z.avail_in),
                 u->z.msg != NULL ? u->z.msg : "unknown");
     fnn_poll();
   }
@@ -205,8 +204,8 @@ void reader_need (Reader *r, int64_t n) {
   } else if (n < 0 || n / UNZIP_RATIO > r->size)
     fnn_throw(FNN_EFORMAT,
               "%s: truncated: needs %lld bytes more, which its %lld "
-              "compressed ones cannot hold", r->name, (long long)n,
-              (long long)r->size);
+              "compressed ones cannot hold",
+              r->name, (long long)n, (long long)r->size);
 }
 
 void reader_read (Reader *r, void *to, int64_t n) {
@@ -219,15 +218,15 @@ void reader_read (Reader *r, void *to, int64_t n) {
   if (got < n)
     fnn_throw(FNN_EFORMAT,
               "%s: truncated: needs %lld bytes at offset %lld, the "
-              "compressed file holds %lld", r->name, (long long)n,
-              (long long)at, (long long)(at + got));
+              "compressed file holds %lld",
+              r->name, (long long)n, (long long)at, (long long)(at + got));
 }
 
 void reader_end (Reader *r) {
   char byte;
   if (r->zip != NULL && unzip(r, (unsigned char *)&byte, 1) != 0)
-    fnn_throw(FNN_EFORMAT, "%s: has bytes after its end at byte %lld",
-              r->name, (long long)r->zip->made - 1);
+    fnn_throw(FNN_EFORMAT, "%s: has bytes after its end at byte %lld", r->name,
+              (long long)r->zip->made - 1);
   if (r->zip == NULL && r->at != r->size)
     fnn_throw(FNN_EFORMAT, "%s: has %lld bytes after its end at byte %lld",
               r->name, (long long)(r->size - r->at), (long long)r->at);

@@ -88,7 +88,8 @@ static void check_offsets (File *f, Entry *e, const json_t *offsets) {
   if (e->begin < 0 || e->end < e->begin)
     fnn_throw(FNN_EFORMAT,
               "%s: tensor %s: its 'data_offsets' are not two whole numbers "
-              "in order", f->reader->name, e->name);
+              "in order",
+              f->reader->name, e->name);
   bytes = element_bytes((Element)e->element, e->ndim, e->shape);
   if (bytes < 0)
     fnn_throw(FNN_EFORMAT, "%s: tensor %s: its shape %s is too large",
@@ -97,8 +98,8 @@ static void check_offsets (File *f, Entry *e, const json_t *offsets) {
   if (bytes != e->end - e->begin)
     fnn_throw(FNN_EFORMAT,
               "%s: tensor %s: its offsets hold %lld bytes, %s of shape %s "
-              "needs %lld", f->reader->name, e->name,
-              (long long)(e->end - e->begin),
+              "needs %lld",
+              f->reader->name, e->name, (long long)(e->end - e->begin),
               element_name((Element)e->element),
               shape_print(&(ShapeText){ "" }, e->ndim, e->shape),
               (long long)bytes);
@@ -115,8 +116,7 @@ static void check_meta (File *f, json_t *meta) {
   if (!json_is_object(meta))
     fnn_throw(FNN_EFORMAT, "%s: __metadata__ is not an object",
               f->reader->name);
-  json_object_foreach(meta, key, value)
-    if (!json_is_string(value))
+  json_object_foreach(meta, key, value) if (!json_is_string(value))
       fnn_throw(FNN_EFORMAT, "%s: __metadata__: %s is not a string",
                 f->reader->name, key);
   f->meta = meta;
@@ -143,8 +143,10 @@ static void check_places (File *f) {
       fnn_throw(FNN_EFORMAT, "%s: tensors %s and %s overlap", path,
                 f->sorted[i - 1]->name, e->name);
     if (e->begin > at)
-      fnn_throw(FNN_EFORMAT, "%s: %lld bytes before tensor %s belong to no "
-                "tensor", path, (long long)(e->begin - at), e->name);
+      fnn_throw(FNN_EFORMAT,
+                "%s: %lld bytes before tensor %s belong to no "
+                "tensor",
+                path, (long long)(e->begin - at), e->name);
     at = e->end;
   }
   if (at != size)
@@ -169,8 +171,10 @@ static void read_entries (File *f) {
     i++;
     e->name = key;
     if (!json_is_object(value))
-      fnn_throw(FNN_EFORMAT, "%s: tensor %s: is not described by dtype, "
-                "shape and data_offsets", f->reader->name, key);
+      fnn_throw(FNN_EFORMAT,
+                "%s: tensor %s: is not described by dtype, "
+                "shape and data_offsets",
+                f->reader->name, key);
     check_dtype(f, e, json_object_get(value, "dtype"));
     check_shape(f, e, json_object_get(value, "shape"));
     check_offsets(f, e, json_object_get(value, "data_offsets"));
@@ -192,9 +196,10 @@ static void read_header (File *f) {
     fnn_throw(FNN_EFORMAT, "%s: its header has %llu bytes (at most %d)",
               r->name, (unsigned long long)n, HEADER_MAX);
   if (n > (uint64_t)r->size - LENGTH)
-    fnn_throw(FNN_EFORMAT, "%s: truncated: its header has %llu bytes, the "
-              "file has %lld (an incomplete download?)", r->name,
-              (unsigned long long)n, (long long)r->size);
+    fnn_throw(FNN_EFORMAT,
+              "%s: truncated: its header has %llu bytes, the "
+              "file has %lld (an incomplete download?)",
+              r->name, (unsigned long long)n, (long long)r->size);
   size_t m = fnn_mark();
   char *text = mem_scratch((size_t)n);
   reader_seek(r, LENGTH);
@@ -266,6 +271,6 @@ const char *fnn_safetensors_meta_key (const File *f, int64_t i) {
 Tensor *fnn_safetensors_read (File *f, int64_t i) {
   const Entry *e = entry_at(f, i);
   reader_seek(f->reader, f->data + e->begin);
-  return element_read(f->reader, (Element)e->element, false, e->ndim,
-                      e->shape, e->name);
+  return element_read(f->reader, (Element)e->element, false, e->ndim, e->shape,
+                      e->name);
 }

@@ -15,12 +15,9 @@ static FNN_NORETURN void no_memory (const char *path) {
   fnn_throw(FNN_EMEMORY, "%s: out of memory for its header", path);
 }
 
-/* A string that jansson takes, which is to say UTF-8. */
-static json_t *text (const char *path, const char *what, const char *s) {
-  json_t *j = json_string(s);
-  if (j == NULL)
+static void check_text (const char *path, const char *what, const char *s) {
+  if (!json_utf8(s, strlen(s)))
     fnn_throw(FNN_EARG, "%s: %s is not UTF-8: %s", path, what, s);
-  return j;
 }
 
 static void add_meta (json_t *root, const char *path, int n,
@@ -29,12 +26,13 @@ static void add_meta (json_t *root, const char *path, int n,
   json_t *meta = json_object();
   if (json_object_set_new(root, "__metadata__", meta) != 0) no_memory(path);
   for (int i = 0; i < n; i++) {
-    json_decref(text(path, "a metadata key", keys[i]));
+    check_text(path, "a metadata key", keys[i]);
+    check_text(path, "a metadata value", values[i]);
     if (json_object_get(meta, keys[i]) != NULL)
       fnn_throw(FNN_EARG, "%s: the metadata key %s is given twice", path,
                 keys[i]);
-    json_t *value = text(path, "a metadata value", values[i]);
-    if (json_object_set_new(meta, keys[i], value) != 0) no_memory(path);
+    if (json_object_set_new(meta, keys[i], json_string(values[i])) != 0)
+      no_memory(path);
   }
 }
 
@@ -44,24 +42,25 @@ static void add_tensor (json_t *root, const char *path, const char *name,
                         const Tensor *x, int64_t *at) {
   fnn_Dtype t = (fnn_Dtype)x->dtype;
   int64_t end;
-  json_decref(text(path, "a tensor's name", name));
-  if (json_object_get(root, name) != NULL ||
-      strcmp(name, "__metadata__") == 0)
+  check_text(path, "a tensor's name", name);
+  if (json_object_get(root, name) != NULL || strcmp(name, "__metadata__") == 0)
     fnn_throw(FNN_EARG, "%s: the name %s is given twice or reserved", path,
               name);
-  if (__builtin_add_overflow(*at, mem_mul(x->numel,
-        (int64_t)fnn_dtype_size(t), "safetensors_write"), &end))
+  if (__builtin_add_overflow(
+          *at,
+          mem_mul(x->numel, (int64_t)fnn_dtype_size(t), "safetensors_write"),
+          &end))
     fnn_throw(FNN_EARG, "%s: its data are too large", path);
   json_t *entry = json_object();
   if (json_object_set_new(root, name, entry) != 0) no_memory(path);
   bool ok = json_object_set_new(entry, "dtype",
-              json_string(element_name(element_of(t)))) == 0;
+                                json_string(element_name(element_of(t)))) == 0;
   json_t *shape = json_array();
   ok &= json_object_set_new(entry, "shape", shape) == 0;
   for (int i = 0; ok && i < x->ndim; i++)
     ok = json_array_append_new(shape, json_integer(x->shape[i])) == 0;
-  json_t *offsets = ok ? json_pack("[I,I]", (json_int_t)*at, (json_int_t)end)
-                       : NULL;
+  json_t *offsets =
+      ok ? json_pack("[I,I]", (json_int_t)*at, (json_int_t)end) : NULL;
   if (json_object_set_new(entry, "data_offsets", offsets) != 0)
     no_memory(path);
   *at = end;
@@ -79,9 +78,9 @@ static void put_header (Writer *w, const char *path, const char *header) {
   writer_put(w, "        ", (int64_t)(padded - n));
 }
 
-void fnn_safetensors_write (const char *path, int n,
-                            const char *const *names, Tensor *const *x,
-                            int nmeta, const char *const *keys,
+void fnn_safetensors_write (const char *path, int n, const char *const *names,
+                            Tensor *const *x, int nmeta,
+                            const char *const *keys,
                             const char *const *values) {
   size_t m = fnn_mark();
   int64_t at = 0;

@@ -29,16 +29,16 @@ static const Magic magics[] = {
   { "GGUF", 4, "a GGUF file" },
   { "\x1f\x8b", 2, "a gzip file" },
   { "BZh", 3, "a bzip2 file" },
-  { "\xfd" "7zXZ", 5, "an xz file" },
+  { "\xfd\x37zXZ", 5, "an xz file" },
   { "(\xb5/\xfd", 4, "a zstd file" },
   { "\x93NUMPY", 6, "a .npy file" },
   { "\x89HDF\r\n", 6, "an HDF5 file" },
-  { "\x89PNG\r\n", 6, "a PNG image" },
+  { "\x89PNG\r\n\x1a\n", 8, "a PNG image" },
   { "\xff\xd8\xff", 3, "a JPEG image" },
   { "GIF8", 4, "a GIF image" },
   { "RIFF", 4, "a RIFF file, such as a WebP image" },
   { "%PDF", 4, "a PDF document" },
-  { "\x7f" "ELF", 4, "a program" },
+  { "\177ELF", 4, "a program" },
 };
 
 static bool begins (const char *s, const char *word) {
@@ -47,8 +47,8 @@ static bool begins (const char *s, const char *word) {
 
 static const char *kind (const char *head, int64_t n) {
   for (int i = 0; i < countof(magics); i++)
-    if (n >= magics[i].n && memcmp(head, magics[i].bytes,
-                                   (size_t)magics[i].n) == 0)
+    if (n >= magics[i].n &&
+        memcmp(head, magics[i].bytes, (size_t)magics[i].n) == 0)
       return magics[i].what;
   head += strspn(head, " \t\r\n\xef\xbb\xbf");
   if (begins(head, "<!doctype") || begins(head, "<html"))
@@ -65,7 +65,6 @@ void reader_wrong (Reader *r, const char *what) {
   reader_seek(r, 0);
   const char *is = kind(head, reader_some(r, head, HEAD));
   if (r->size == 0) is = "empty";
-  if (is == NULL)
-    fnn_throw(FNN_EFORMAT, "%s: is not %s", r->name, what);
+  if (is == NULL) fnn_throw(FNN_EFORMAT, "%s: is not %s", r->name, what);
   fnn_throw(FNN_EFORMAT, "%s: is not %s (it is %s)", r->name, what, is);
 }

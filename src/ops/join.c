@@ -90,7 +90,7 @@ Tensor *fnn_stack (int n, Tensor *const *x, int dim) {
   fnn_Dtype t = common_dtype("stack", n, x);
   int ndim = x[0]->ndim + 1, at = dim < 0 ? dim + ndim : dim;
   if (ndim > FNN_MAXDIM || at < 0 || at >= ndim)
-    fnn_throw(FNN_EARG, "stack: no room for a new dim %d in shape %s", dim,
+    fnn_throw(FNN_EARG, "stack: no such place for a dim in shape %s",
               shape_text(x[0]));
   for (int i = 1; i < n; i++)
     if (!tensor_same_shape(x[0], x[i]))

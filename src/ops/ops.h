@@ -4,6 +4,7 @@
 #define ops_ops_h
 
 #include "../core/core.h"
+#include "../core/ops.h"
 
 /* Plain views of x: with dims of one place added or dropped, two dims
 ** exchanged, or in another shape (NULL where only a copy could show it). */
@@ -23,5 +24,55 @@ Tensor *ids_checked (const char *op, const Tensor *x, Tensor *ids, int64_t n,
 /* The sizes before and behind a dim: x as (outer, n, inner). */
 int64_t dims_before (const Tensor *x, int dim);
 int64_t dims_behind (const Tensor *x, int dim);
+
+/*
+** {======================================================
+** Rows of map.def, zip.def and reduce.def
+** =======================================================
+*/
+
+/* What a row takes and gives: see the heads of the tables. */
+enum { KIND_REAL, KIND_SAME, KIND_INT, KIND_TEST, KIND_SUM, KIND_ID };
+
+/* What a derivative reads. */
+enum { READ_NONE = 0, READ_X = 1, READ_Y = 2, READ_XY = 3, READ_SELF = 4 };
+
+typedef struct MapRow {
+  const char *name;
+  uint8_t kind, saves, nargs;
+  const char *arg[2]; /* names of the parameters, and their fallbacks */
+  double fallback[2];
+} MapRow;
+
+typedef struct ZipRow {
+  const char *name;
+  uint8_t kind, first, second; /* what the two gradients read */
+} ZipRow;
+
+typedef struct ReduceRow {
+  const char *name;
+  uint8_t kind, reads;
+} ReduceRow;
+
+extern const MapRow map_rows[MAP_COUNT];
+extern const ZipRow zip_rows[ZIP_COUNT];
+extern const ReduceRow reduce_rows[REDUCE_COUNT];
+
+/* Throws where x's device only stores its dtype (f16 and bf16 on the CPU). */
+void check_computes (const char *op, const Tensor *x);
+/* Throws unless a result of dtype t may be written into x. */
+void check_fits (const char *op, const Tensor *x, fnn_Dtype t);
+/* Throws when the graph is on and x, an operand of an in-place op, is in
+** it. */
+void check_operand (const char *op, const Tensor *x);
+
+/* A new tensor of x's shape and order in memory, dtype t. */
+Tensor *like_in_order (const Tensor *x, fnn_Dtype t);
+/* A plain view of x in a shape that it broadcasts to. */
+Tensor *view_broadcast (const Tensor *x, int ndim, const int64_t *shape);
+/* x, or a copy where writing z would change x before it is read. */
+Tensor *apart_from (const Tensor *z, const Tensor *x);
+
+/* }====================================================== */
 
 #endif

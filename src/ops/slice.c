@@ -50,9 +50,9 @@ Tensor *fnn_narrow (Tensor *x, int dim, int64_t start, int64_t length) {
   int64_t n = x->shape[dim], first = start < 0 ? start + n : start;
   if (length < 0 || first < 0 || first > n || length > n - first)
     fnn_throw(FNN_EARG,
-              "narrow: %lld elements from place %lld on leave the "
-              "%lld of the dim (shape %s)",
-              (long long)length, (long long)start, (long long)n,
+              "narrow: %lld elements do not follow the first %lld of %lld "
+              "along the dim (shape %s)",
+              (long long)length, (long long)first, (long long)n,
               shape_text(x));
   return sliced(&rule, x, dim, first, length, 1);
 }
@@ -75,9 +75,9 @@ Tensor *fnn_slice (Tensor *x, int dim, int64_t start, int64_t length,
   if (step == 0) fnn_throw(FNN_EARG, "slice: a step of 0 leads nowhere");
   if (!slice_fits(x->shape[dim], start, length, step))
     fnn_throw(FNN_EARG,
-              "slice: %lld elements from place %lld on, %lld apart, "
-              "leave the %lld of the dim (shape %s)",
-              (long long)length, (long long)start, (long long)step,
+              "slice: %lld elements, %lld apart, do not follow the first %lld "
+              "of %lld along the dim (shape %s)",
+              (long long)length, (long long)step, (long long)start,
               (long long)x->shape[dim], shape_text(x));
   return sliced(&rule, x, dim, start, length, length > 1 ? step : 1);
 }
@@ -96,9 +96,8 @@ Tensor *fnn_select (Tensor *x, int dim, int64_t i) {
   int64_t size = x->shape[dim], at = i < 0 ? i + size : i;
   if (at < 0 || at >= size)
     fnn_throw(FNN_EARG,
-              "select: place %lld is outside the %lld of the dim "
-              "(shape %s)",
-              (long long)i, (long long)size, shape_text(x));
+              "select: the place is outside the %lld of the dim (shape %s)",
+              (long long)size, shape_text(x));
   Tensor *y = view_drop(view_part(x, dim, at, 1, 1), dim);
   Node *n = graph_record1(y, &rule, x, 0);
   if (n != NULL) {

@@ -159,10 +159,8 @@ Tensor *fnn_unsqueeze (Tensor *x, int dim) {
   int at = dim < 0 ? dim + x->ndim + 1 : dim;
   check_ndim("unsqueeze", x->ndim + 1);
   if (at < 0 || at > x->ndim)
-    fnn_throw(FNN_EARG,
-              "unsqueeze: dim %d is out of range for a tensor of "
-              "shape %s",
-              dim, shape_text(x));
+    fnn_throw(FNN_EARG, "unsqueeze: no such place for a dim in shape %s",
+              shape_text(x));
   Tensor *y = view_insert(x, at);
   graph_record1(y, &rule, x, 0);
   return y;

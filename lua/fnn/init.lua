@@ -1,0 +1,6 @@
+-- init.lua - loads the parts of the library that are written in Lua.
+local _, load = ...
+
+load "nn"
+load "data"
+load "gradcheck"

@@ -1,0 +1,202 @@
+/* gemm_kernel.c - tiles of a matrix product in registers.
+**
+** One macro makes the tile of each height from 1 to TILE_ROWS, with named
+** accumulators (an array of them ends up in memory).  Of each there are two:
+** over elements of a that lie side by side for one k (panels, transposed
+** matrices), and for elements that lie side by side for one row. */
+
+#include "gemm.h"
+
+/* Calls X(0) .. X(n - 1). */
+#define ROWS_1(X) X(0)
+#define ROWS_2(X) ROWS_1(X) X(1)
+#define ROWS_3(X) ROWS_2(X) X(2)
+#define ROWS_4(X) ROWS_3(X) X(3)
+#define ROWS_5(X) ROWS_4(X) X(4)
+#define ROWS_6(X) ROWS_5(X) X(5)
+#define ROWS_7(X) ROWS_6(X) X(6)
+#define ROWS_8(X) ROWS_7(X) X(7)
+#define ROWS_9(X) ROWS_8(X) X(8)
+#define ROWS_10(X) ROWS_9(X) X(9)
+#define ROWS_11(X) ROWS_10(X) X(10)
+#define ROWS_12(X) ROWS_11(X) X(11)
+#define ROWS_13(X) ROWS_12(X) X(12)
+#define ROWS_14(X) ROWS_13(X) X(13)
+
+#define ZERO(i) vec p##i = { 0 }, q##i = { 0 };
+
+/* Row i is reached from one of four pointers, so that its address is a
+** pointer, an index and a constant. */
+#define ROW(i) \
+  (((i) < 4 ? a : (i) < 8 ? a4 : (i) < 12 ? a8 : a12)[(i) % 4 * row])
+
+#define ADD_PRODUCT(i) \
+  { \
+    real x = ROW(i); \
+    p##i += x * b0; \
+    q##i += x * b1; \
+    VEC_KEEP(p##i); \
+    VEC_KEEP(q##i); \
+  }
+
+#define STEP(ROWS) \
+  { \
+    const real *a4 = a + 4 * row, *a8 = a4 + 4 * row, *a12 = a8 + 4 * row; \
+    vec b0 = vec_load(b), b1 = vec_load(b + VEC); \
+    (void)a4, (void)a8, (void)a12; \
+    VEC_KEEP(b0); \
+    VEC_KEEP(b1); \
+    ROWS(ADD_PRODUCT) \
+    a += col; \
+    b += ldb; \
+  }
+
+/* Each of these walks over the rows of c. */
+#define FETCH(i) \
+  __builtin_prefetch(to, 1, 3); \
+  if (VEC_BYTES == 64) __builtin_prefetch(to + VEC, 1, 3); \
+  to += ldc;
+#define ADD(i) \
+  p##i += vec_load(to); \
+  q##i += vec_load(to + VEC); \
+  to += ldc;
+#define STORE(i) \
+  vec_store(to, p##i); \
+  vec_store(to + VEC, q##i); \
+  to += ldc;
+#define WALK(ROWS, X) \
+  { \
+    real *to = c; \
+    VEC_HIDE(to); \
+    ROWS(X) \
+  }
+
+#define SCALE(i) p##i *= alpha, q##i *= alpha;
+#define BIAS(i) p##i += bias0, q##i += bias1;
+#define RELU(i) p##i = vec_relu(p##i), q##i = vec_relu(q##i);
+
+/* c (rows, TILE_COLS) from k elements of each row, at i * row + k * col, and
+** k rows of b, ldb apart. */
+#define TILE(name, ROWS) \
+  VEC_INLINE void name(int64_t k, const real *restrict a, int64_t row, \
+                       int64_t col, const real *restrict b, int64_t ldb, \
+                       real *restrict c, int64_t ldc, int flags, \
+                       real alpha, const real *restrict bias) { \
+    ROWS(ZERO) \
+    WALK(ROWS, FETCH) \
+    for (; k > 0; k--) STEP(ROWS) \
+    if (flags & TILE_SCALE) { ROWS(SCALE) } \
+    if (flags & TILE_ADD) WALK(ROWS, ADD) \
+    if (flags & TILE_BIAS) { \
+      vec bias0 = vec_load(bias), bias1 = vec_load(bias + VEC); \
+      ROWS(BIAS) \
+    } \
+    if (flags & TILE_RELU) { ROWS(RELU) } \
+    WALK(ROWS, STORE) \
+  }
+
+/* The two tiles of one height.  stride: from one k to the next, or from one
+** row to the next. */
+#define HEIGHT(h) \
+  TILE(tile_##h, ROWS_##h) \
+  __attribute__((noinline)) static void by_k_##h( \
+      int64_t k, const real *a, int64_t stride, const real *b, int64_t ldb, \
+      real *c, int64_t ldc, int flags, real alpha, const real *bias) { \
+    tile_##h(k, a, 1, stride, b, ldb, c, ldc, flags, alpha, bias); \
+  } \
+  __attribute__((noinline)) static void by_row_##h( \
+      int64_t k, const real *a, int64_t stride, const real *b, int64_t ldb, \
+      real *c, int64_t ldc, int flags, real alpha, const real *bias) { \
+    tile_##h(k, a, stride, 1, b, ldb, c, ldc, flags, alpha, bias); \
+  }
+
+HEIGHT(1) HEIGHT(2) HEIGHT(3) HEIGHT(4) HEIGHT(5)
+#if TILE_ROWS >= 6
+HEIGHT(6)
+#endif
+#if TILE_ROWS >= 12
+HEIGHT(7) HEIGHT(8) HEIGHT(9) HEIGHT(10) HEIGHT(11) HEIGHT(12)
+#endif
+#if TILE_ROWS >= 14
+HEIGHT(13) HEIGHT(14)
+#endif
+
+typedef void (*Tile) (int64_t k, const real *a, int64_t stride,
+                      const real *b, int64_t ldb, real *c, int64_t ldc,
+                      int flags, real alpha, const real *bias);
+
+#define ENTRY(name, h) [h] = name##_##h
+#define ENTRIES_5(name) \
+  ENTRY(name, 1), ENTRY(name, 2), ENTRY(name, 3), ENTRY(name, 4), \
+      ENTRY(name, 5)
+#if TILE_ROWS == 5
+#define ENTRIES(name) ENTRIES_5(name)
+#elif TILE_ROWS == 6
+#define ENTRIES(name) ENTRIES_5(name), ENTRY(name, 6)
+#else
+#define ENTRIES_12(name) \
+  ENTRIES_5(name), ENTRY(name, 6), ENTRY(name, 7), ENTRY(name, 8), \
+      ENTRY(name, 9), ENTRY(name, 10), ENTRY(name, 11), ENTRY(name, 12)
+#if TILE_ROWS == 12
+#define ENTRIES(name) ENTRIES_12(name)
+#else
+#define ENTRIES(name) ENTRIES_12(name), ENTRY(name, 13), ENTRY(name, 14)
+#endif
+#endif
+
+static const Tile by_k[TILE_ROWS + 1] = { ENTRIES(by_k) };
+static const Tile by_row[TILE_ROWS + 1] = { ENTRIES(by_row) };
+
+/* Copies h rows of n < TILE_COLS columns. */
+static void copy_part (int64_t h, int64_t n, real *to, int64_t ldto,
+                       const real *from, int64_t ldfrom) {
+  for (int64_t i = 0; i < h; i++, to += ldto, from += ldfrom) {
+    if (n >= VEC) {
+      vec_store(to, vec_load(from));
+      if (n > VEC)
+        vec_store_part(to + VEC, vec_load_part(from + VEC, n - VEC), n - VEC);
+    } else {
+      vec_store_part(to, vec_load_part(from, n), n);
+    }
+  }
+}
+
+/* The tile at column j whose n columns do not fill it, by way of a whole
+** one. */
+static void edge (const Block *s, Tile tile, int64_t h, const real *a,
+                  int64_t stride, const real *b, real *c, int64_t j) {
+  _Alignas(64) real whole[TILE_ROWS * TILE_COLS];
+  _Alignas(64) real bias[TILE_COLS] = { 0 };
+  int64_t n = s->n - j;
+  if (s->flags & TILE_ADD) {
+    memset(whole, 0, sizeof whole);
+    copy_part(h, n, whole, TILE_COLS, c, s->ldc);
+  }
+  if (s->flags & TILE_BIAS)
+    memcpy(bias, s->bias + j, (size_t)n * sizeof(real));
+  tile(s->k, a, stride, b, s->ldb, whole, TILE_COLS, s->flags, s->alpha,
+       bias);
+  copy_part(h, n, c, s->ldc, whole, TILE_COLS);
+}
+
+void CPU(gemm_block) (const Block *s) {
+  const Tile *tiles = s->a_row != 0 && s->a_col == 1 ? by_row : by_k;
+  int64_t step = s->a_row == 0 ? s->k : s->a_row; /* from row to row */
+  const real *b = s->b;
+  for (int64_t j = 0; j < s->n; j += TILE_COLS, b += s->panel) {
+    int64_t h;
+    for (int64_t i = 0; i < s->m; i += h) {
+      h = gemm_height(s->m, i);
+      int64_t stride = tiles == by_row ? s->a_row
+                       : s->a_row != 0 ? s->a_col
+                                       : h;
+      const real *a = s->a + i * step;
+      real *c = s->c + i * s->ldc + j;
+      if (s->n - j < TILE_COLS)
+        edge(s, tiles[h], h, a, stride, b, c, j);
+      else
+        tiles[h](s->k, a, stride, b, s->ldb, c, s->ldc, s->flags, s->alpha,
+                 s->flags & TILE_BIAS ? s->bias + j : NULL);
+    }
+  }
+}

@@ -1,0 +1,264 @@
+/* loader.c - batches of a dataset, epoch by epoch.
+**
+** The order of an epoch is a function of the seed and the epoch's number
+** alone, and the cursor counts batches that were taken, so a run is resumed
+** exactly.  With prefetch a thread reads ahead: it has a context of its own
+** and hands over storages; the taker makes its tensors of them, and rethrows
+** the thread's error. */
+
+#include "data.h"
+
+#include <pthread.h>
+#include <string.h>
+
+/* Philox gives a key for (seed, epoch), and with it the draws of a
+** Fisher-Yates shuffle. */
+void fnn_epoch_order (int64_t n, uint64_t seed, int64_t epoch,
+                      int64_t *order) {
+  uint32_t w[4];
+  philox(seed, (uint64_t)epoch, w);
+  uint64_t key = (uint64_t)w[1] << 32 | w[0];
+  for (int64_t i = 0; i < n; i++) order[i] = i;
+  for (int64_t i = n - 1; i > 0; i--) {
+    philox(key, (uint64_t)i, w);
+    uint64_t r = (uint64_t)w[1] << 32 | w[0];
+    /* r scaled to 0 .. i: the bias is below n / 2^64. */
+    int64_t j = (int64_t)((unsigned __int128)r * (uint64_t)(i + 1) >> 64);
+    int64_t t = order[i];
+    order[i] = order[j];
+    order[j] = t;
+  }
+}
+
+/* A batch that waits. */
+typedef struct Ready {
+  fnn_Storage *storage[FIELDS];
+  int64_t n;
+} Ready;
+
+/* The thread that reads ahead, and what it shares with the taker. */
+typedef struct Reader {
+  pthread_t thread;
+  fnn_Context *context;
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  Ready *ring;
+  int size;
+  int64_t made, taken; /* batches, since the thread started */
+  bool stop;
+  fnn_Status status; /* what ended it; then message */
+  char message[MESSAGE_MAX];
+} Reader;
+
+struct fnn_Loader {
+  Object o;
+  fnn_Dataset *d;
+  fnn_LoaderOptions options;
+  int64_t epoch, cursor; /* batches of it that were taken */
+  int64_t batches;       /* in an epoch */
+  int64_t *order;        /* d->n items */
+  Reader *reader;        /* NULL: no reading ahead now */
+};
+
+/* The items of batch b, as a part of the order. */
+static const int64_t *items_of (const fnn_Loader *l, int64_t b, int64_t *n) {
+  int64_t lo = b * l->options.batch;
+  *n = min64(l->options.batch, l->d->n - lo);
+  return l->order + lo;
+}
+
+/*
+** {======================================================
+** Reading ahead
+** =======================================================
+*/
+
+typedef struct ReadJob {
+  fnn_Loader *l;
+  int64_t batch;
+  Ready *to;
+} ReadJob;
+
+static void read_batch (void *ud) {
+  ReadJob *j = ud;
+  Tensor *x[FIELDS];
+  const int64_t *ids = items_of(j->l, j->batch, &j->to->n);
+  fnn_dataset_read(j->l->d, j->to->n, ids, x);
+  for (int k = 0; k < j->l->d->nfields; k++)
+    j->to->storage[k] = storage_retain(x[k]->storage);
+}
+
+/* Waits for room in the ring; false when the reader is to stop. */
+static bool wait_room (Reader *r) {
+  pthread_mutex_lock(&r->lock);
+  while (!r->stop && r->made - r->taken == r->size)
+    pthread_cond_wait(&r->changed, &r->lock);
+  bool go = !r->stop;
+  pthread_mutex_unlock(&r->lock);
+  return go;
+}
+
+static void *reader_main (void *ud) {
+  fnn_Loader *l = ud;
+  Reader *r = l->reader;
+  fnn_use(r->context);
+  int64_t first = l->cursor, count = l->batches - first;
+  for (int64_t i = 0; i < count && wait_room(r); i++) {
+    Ready ready;
+    ReadJob job = { l, first + i, &ready };
+    fnn_Status s = fnn_pcall(read_batch, &job);
+    pthread_mutex_lock(&r->lock);
+    if (s == FNN_OK)
+      r->ring[r->made++ % r->size] = ready;
+    else {
+      r->status = s;
+      memcpy(r->message, r->context->message, sizeof r->message);
+    }
+    pthread_cond_broadcast(&r->changed);
+    pthread_mutex_unlock(&r->lock);
+    if (s != FNN_OK) break;
+  }
+  fnn_use(NULL);
+  return NULL;
+}
+
+static void reader_free (Reader *r, int nfields) {
+  for (int64_t i = r->taken; i < r->made; i++)
+    for (int k = 0; k < nfields; k++)
+      storage_release(r->ring[i % r->size].storage[k]);
+  fnn_close(r->context);
+  pthread_mutex_destroy(&r->lock);
+  pthread_cond_destroy(&r->changed);
+  mem_free(r->ring, (size_t)r->size * sizeof *r->ring);
+  mem_free(r, sizeof *r);
+}
+
+static void reader_stop (fnn_Loader *l) {
+  Reader *r = l->reader;
+  if (r == NULL) return;
+  pthread_mutex_lock(&r->lock);
+  r->stop = true;
+  pthread_cond_broadcast(&r->changed);
+  pthread_mutex_unlock(&r->lock);
+  pthread_join(r->thread, NULL);
+  l->reader = NULL;
+  reader_free(r, l->d->nfields);
+}
+
+static void reader_start (fnn_Loader *l) {
+  Ready *ring = mem_new((size_t)l->options.prefetch * sizeof *ring);
+  Reader *r = mem_try(sizeof *r);
+  fnn_Context *c = r != NULL ? context_child(context()) : NULL;
+  if (c == NULL) {
+    mem_free(r, sizeof *r);
+    mem_free(ring, (size_t)l->options.prefetch * sizeof *ring);
+    fnn_throw(FNN_EMEMORY, "DataLoader: no memory to read ahead");
+  }
+  memset(r, 0, sizeof *r);
+  r->ring = ring;
+  r->size = l->options.prefetch;
+  r->context = c;
+  pthread_mutex_init(&r->lock, NULL);
+  pthread_cond_init(&r->changed, NULL);
+  l->reader = r;
+  if (pthread_create(&r->thread, NULL, reader_main, l) != 0) {
+    l->reader = NULL;
+    reader_free(r, l->d->nfields);
+    fnn_throw(FNN_EMEMORY, "DataLoader: no thread to read ahead");
+  }
+}
+
+/* Takes the next batch off the ring, into the caller's tensors. */
+static void take_ready (fnn_Loader *l, Tensor **x) {
+  Reader *r = l->reader;
+  Ready ready = { .n = 0 };
+  pthread_mutex_lock(&r->lock);
+  while (r->made == r->taken && r->status == FNN_OK)
+    pthread_cond_wait(&r->changed, &r->lock);
+  fnn_Status s = r->made > r->taken ? FNN_OK : r->status;
+  if (s == FNN_OK) ready = r->ring[r->taken++ % r->size];
+  pthread_cond_broadcast(&r->changed);
+  pthread_mutex_unlock(&r->lock);
+  if (s != FNN_OK) {
+    char message[MESSAGE_MAX];
+    memcpy(message, r->message, sizeof message);
+    reader_stop(l);
+    fnn_throw(s, "%s", message);
+  }
+  for (int k = 0; k < l->d->nfields; k++) {
+    const Field *f = &l->d->fields[k];
+    int64_t shape[FNN_MAXDIM] = { ready.n };
+    for (int i = 0; i < f->ndim; i++) shape[i + 1] = f->shape[i];
+    x[k] = tensor_over(ready.storage[k], f->ndim + 1, shape, f->dtype);
+    context_now->since_collect += ready.storage[k]->capacity;
+  }
+}
+
+/* }====================================================== */
+
+static void loader_destroy (void *o) {
+  fnn_Loader *l = o;
+  reader_stop(l);
+  if (l->order != NULL)
+    mem_free(l->order, (size_t)l->d->n * sizeof *l->order);
+  fnn_release(l->d);
+}
+
+static const Type loader_type = { "loader", loader_destroy };
+
+fnn_Loader *fnn_loader (fnn_Dataset *d, const fnn_LoaderOptions *o) {
+  if (o->batch < 1)
+    fnn_throw(FNN_EARG, "DataLoader: the batch must have at least one item "
+              "(got %lld)", (long long)o->batch);
+  if (o->prefetch < 0 || o->prefetch > 1024)
+    fnn_throw(FNN_EARG, "DataLoader: prefetch must be 0 to 1024 (got %d)",
+              o->prefetch);
+  fnn_Loader *l = object_new(&loader_type, sizeof *l);
+  l->d = fnn_retain(d);
+  l->options = *o;
+  l->batches = o->drop_last ? d->n / o->batch
+                            : (d->n + o->batch - 1) / o->batch;
+  l->order = mem_new((size_t)d->n * sizeof *l->order);
+  fnn_loader_start(l, 0, 0);
+  return l;
+}
+
+/* Puts the cursor behind the first batch batches of an epoch. */
+void fnn_loader_start (fnn_Loader *l, int64_t epoch, int64_t batch) {
+  if (epoch < 0 || batch < 0 || batch > l->batches)
+    fnn_throw(FNN_EARG, "DataLoader: no batch %lld in epoch %lld (an epoch "
+              "has %lld)", (long long)batch, (long long)epoch,
+              (long long)l->batches);
+  reader_stop(l);
+  l->epoch = epoch;
+  l->cursor = batch;
+  if (l->options.shuffle)
+    fnn_epoch_order(l->d->n, l->options.seed, epoch, l->order);
+  else
+    for (int64_t i = 0; i < l->d->n; i++) l->order[i] = i;
+}
+
+bool fnn_loader_next (fnn_Loader *l, fnn_Tensor **x) {
+  if (l->cursor == l->batches) return false;
+  if (l->options.prefetch > 0 && l->reader == NULL) reader_start(l);
+  if (l->reader != NULL)
+    take_ready(l, x);
+  else {
+    int64_t n;
+    const int64_t *ids = items_of(l, l->cursor, &n);
+    fnn_dataset_read(l->d, n, ids, x);
+  }
+  for (int k = 0; k < l->d->nfields; k++)
+    if (l->options.device != NULL) x[k] = tensor_move(x[k], l->options.device);
+  l->cursor++;
+  return true;
+}
+
+int64_t fnn_loader_batches (const fnn_Loader *l) { return l->batches; }
+
+void fnn_loader_cursor (const fnn_Loader *l, int64_t *epoch, int64_t *batch) {
+  *epoch = l->epoch;
+  *batch = l->cursor;
+}
+
+fnn_Dataset *fnn_loader_dataset (const fnn_Loader *l) { return l->d; }
