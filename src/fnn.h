@@ -206,7 +206,9 @@ FNN_API const fnn_Device *fnn_best_device (void);
 
 /* Random numbers are counter-based: a generator is a seed and a counter.
 ** "philox" is the engine's own; "torch" is mt19937 with PyTorch's sampling,
-** so that a seed gives the noise that PyTorch's CPU generator gives. */
+** so that a seed gives the noise that PyTorch's CPU generator gives (uniform,
+** normal, randint, randperm; dropout takes but its seed from it).  A context
+** opens with a philox one of a random seed: it is meant where g is NULL. */
 typedef struct fnn_Generator fnn_Generator;
 
 FNN_API fnn_Generator *fnn_generator (const char *kind, uint64_t seed);
@@ -214,7 +216,7 @@ FNN_API fnn_Generator *fnn_default_generator (void);
 FNN_API void fnn_manual_seed (fnn_Generator *g, uint64_t seed);
 FNN_API uint64_t fnn_generator_seed (const fnn_Generator *g);
 FNN_API const char *fnn_generator_kind (const fnn_Generator *g);
-/* The state as a u8 tensor, and back. */
+/* The state as a u8 tensor, and back into a generator of the same kind. */
 typedef struct fnn_Tensor fnn_Tensor;
 FNN_API fnn_Tensor *fnn_generator_state (const fnn_Generator *g);
 FNN_API void fnn_generator_restore (fnn_Generator *g, fnn_Tensor *state);
@@ -280,7 +282,8 @@ FNN_API fnn_Tensor *fnn_linspace (double start, double stop, int64_t n,
                                   fnn_Dtype t, const fnn_Device *d);
 FNN_API fnn_Tensor *fnn_eye (int64_t n, int64_t m, fnn_Dtype t,
                              const fnn_Device *d);
-/* Random: g NULL is the context's generator. */
+/* Random, of a float dtype: uniform in [lo, hi); randint in [lo, hi), of any
+** dtype that holds these integers; randperm: 0 .. n-1 in i64. */
 FNN_API fnn_Tensor *fnn_uniform (int ndim, const int64_t *shape, double lo,
                                  double hi, fnn_Dtype t, const fnn_Device *d,
                                  fnn_Generator *g);
@@ -411,7 +414,8 @@ FNN_API fnn_Tensor *fnn_topk (fnn_Tensor *x, int64_t k, int dim, bool largest,
 FNN_API fnn_Tensor *fnn_sort (fnn_Tensor *x, int dim, bool descending,
                               fnn_Tensor **ids);
 
-/* Zeroes each element with probability p and scales the rest by 1/(1-p). */
+/* Zeroes each element with probability p and scales the rest by 1/(1-p);
+** x itself when p is 0. */
 FNN_API fnn_Tensor *fnn_dropout (fnn_Tensor *x, double p, fnn_Generator *g);
 /* Over the last n dims of x, whose shape weight and bias (or NULL) have. */
 FNN_API fnn_Tensor *fnn_layer_norm (fnn_Tensor *x, int n, fnn_Tensor *weight,

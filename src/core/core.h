@@ -8,7 +8,7 @@
 ** param.c     parameters; graph.c nodes and the walk back
 ** device.c    the table of kernels of each device
 ** threads.c   the pool of threads; cancel.c the token
-** random.c    generators */
+** random.c    generators; torch.c the one of PyTorch */
 
 #ifndef core_h
 #define core_h
@@ -474,19 +474,50 @@ int threads_width (void);
 typedef void (*Range) (void *ud, int64_t lo, int64_t hi);
 void threads_range (int64_t n, int64_t grain, Range f, void *ud);
 
-/* The generator's next n draws of one 128-bit block each. */
+/* mt19937, and the number that PyTorch's normal law has left over. */
+typedef struct Mersenne {
+  uint32_t state[624];
+  int used, has_normal;
+  double normal;
+} Mersenne;
+
+struct fnn_Generator {
+  Object o;
+  bool is_torch;
+  uint64_t seed, counter; /* counter: of the next block of Philox */
+  Mersenne torch[];       /* one, or none */
+};
+
+/* The generator's next blocks of 128 bits.  A torch one gives a seed. */
 Draw generator_take (fnn_Generator *g, uint64_t blocks);
-bool generator_is_torch (const fnn_Generator *g);
-/* The torch generator's own sampling, on the host. */
-void generator_torch_uniform (fnn_Generator *g, Tensor *y, double lo,
-                              double hi);
-void generator_torch_normal (fnn_Generator *g, Tensor *y, double mean,
-                             double std);
 uint64_t generator_next (fnn_Generator *g); /* 64 bits, on the host */
 uint64_t generator_entropy (void); /* a seed that no other run has */
 fnn_Generator *generator_or_default (fnn_Generator *g);
 
-/* Philox4x32-10 (Salmon et al. 2011): four words of block counter. */
+/* What PyTorch's CPU generator gives (torch.c).  y: dense on the CPU, f32 or
+** f64; i64 for the last two.  as: the dtype that y will be converted to. */
+void torch_seed (Mersenne *t, uint64_t seed);
+uint64_t torch_next (Mersenne *t);
+void torch_uniform (Mersenne *t, Tensor *y, double lo, double hi);
+void torch_normal (Mersenne *t, Tensor *y, double mean, double std,
+                   fnn_Dtype as);
+void torch_randint (Mersenne *t, Tensor *y, int64_t lo, uint64_t span);
+void torch_randperm (Mersenne *t, Tensor *y);
+
+/* Philox4x32-10 (Salmon et al. 2011): makes a block of the counter c. */
+static inline void philox_block (const uint32_t key[2], uint32_t c[4]) {
+  uint32_t k0 = key[0], k1 = key[1];
+  for (int i = 0; i < 10; i++, k0 += 0x9E3779B9, k1 += 0xBB67AE85) {
+    uint64_t a = (uint64_t)c[0] * 0xD2511F53;
+    uint64_t b = (uint64_t)c[2] * 0xCD9E8D57;
+    c[0] = (uint32_t)(b >> 32) ^ c[1] ^ k0;
+    c[1] = (uint32_t)b;
+    c[2] = (uint32_t)(a >> 32) ^ c[3] ^ k1;
+    c[3] = (uint32_t)a;
+  }
+}
+
+/* The block of a 64-bit counter under a seed. */
 void philox (uint64_t seed, uint64_t counter, uint32_t out[4]);
 
 /* }====================================================== */

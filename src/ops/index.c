@@ -98,7 +98,7 @@ Tensor *fnn_index_select (Tensor *x, int dim, Tensor *ids) {
 
 /* Throws unless ids fits into x: as many dims, no size but that of dim
 ** larger (nor that one, where whole is set). */
-static void check_fits (const char *op, const Tensor *x, const Tensor *ids,
+static void check_ids_shape (const char *op, const Tensor *x, const Tensor *ids,
                         int dim, bool whole) {
   bool fits = x->ndim == ids->ndim;
   for (int d = 0; fits && d < x->ndim; d++)
@@ -150,7 +150,7 @@ Tensor *fnn_gather (Tensor *x, int dim, Tensor *ids) {
   static const Rule rule = { "gather", gather_back };
   dim = tensor_dim(x, dim, "gather");
   tensor_check_ids("gather", ids);
-  check_fits("gather", x, ids, dim, false);
+  check_ids_shape("gather", x, ids, dim, false);
   ids = ids_checked("gather", x, ids, x->shape[dim], "places");
   Tensor *y = gathered(x, ids, dim);
   Node *n = graph_record1(y, &rule, x, 1);
@@ -178,8 +178,8 @@ Tensor *fnn_scatter_add (Tensor *x, int dim, Tensor *ids, Tensor *src) {
     fnn_throw(FNN_EDTYPE, "scatter_add: expected src of dtype %s, got %s",
               fnn_dtype_name((fnn_Dtype)x->dtype),
               fnn_dtype_name((fnn_Dtype)src->dtype));
-  check_fits("scatter_add", x, ids, dim, false);
-  check_fits("scatter_add", src, ids, dim, true);
+  check_ids_shape("scatter_add", x, ids, dim, false);
+  check_ids_shape("scatter_add", src, ids, dim, true);
   ids = ids_checked("scatter_add", x, ids, x->shape[dim], "places");
   for (int d = 0; d < ids->ndim; d++)
     if (src->shape[d] > ids->shape[d])
