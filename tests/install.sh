@@ -58,7 +58,7 @@ compile_host () { # compiler, pkg-config's options, more
   how=$2
   shift 2
   # shellcheck disable=SC2046,SC2086  # flags are words
-  $compiler "$@" $(flags --cflags fnn) -o "$work/host" "$work/host.c" \
+  $compiler "$@" $(flags --cflags fnn) "$work/host.c" -x none -o "$work/host" \
     $(flags --libs $how fnn) -Wl,-rpath,"$prefix/lib"
 }
 
@@ -71,7 +71,7 @@ example_works () { # compiler, package, file, more
   compiler=$1 package=$2 file=$3
   shift 3
   # shellcheck disable=SC2046  # flags are words
-  $compiler "$@" "examples/embed/$file" -o "$work/example" \
+  $compiler "$@" "examples/embed/$file" -x none -o "$work/example" \
     $(flags --cflags --libs "$package") -lpthread \
     -Wl,-rpath,"$prefix/lib" && timeout 100 "$work/example"
 }
