@@ -127,12 +127,14 @@ $(BUILD)/lua/embed.o: $(BUILD)/lua/embed.c
 # ---------------------------------------------------------------------------
 
 TESTS   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*.c))
+HOSTS   := $(patsubst examples/embed/%.c,$(BUILD)/embed/%,\
+             $(wildcard examples/embed/*.c))
 FUZZERS := $(patsubst %.c,$(BUILD)/%,$(wildcard fuzz/*.c))
 CMOCKA   = $(shell pkg-config --cflags --libs cmocka)
 CHECKED := -g -fno-omit-frame-pointer
 UNDEFINED := undefined -fno-sanitize-recover=undefined
 
-tests: $(TESTS)
+tests: $(TESTS) $(HOSTS)
 fuzzers: $(FUZZERS)
 
 # C tests see the private headers, the binding and Lua.
@@ -140,6 +142,12 @@ $(BUILD)/tests/%: tests/%.c $(BUILD)/libfnn.a $(BOBJ)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -Isrc $(LUA_CFLAGS) $(LDFLAGS) -Wl,-E -o $@ $< $(BOBJ) \
 	  $(BUILD)/libfnn.a $(LUA_LIBS) $(CMOCKA) $(LIBS) -ldl
+
+# The examples of hosts, as they are compiled against an installed fnn.
+$(BUILD)/embed/%: examples/embed/%.c $(BUILD)/libfnn.a $(BOBJ)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -Isrc -Ilua $(LUA_CFLAGS) $(LDFLAGS) -o $@ $< \
+	  $(BOBJ) $(BUILD)/libfnn.a $(LUA_LIBS) $(LIBS) -ldl
 
 $(BUILD)/fuzz/%: fuzz/%.c $(BUILD)/libfnn.a $(BOBJ)
 	@mkdir -p $(@D)
@@ -189,8 +197,11 @@ install: all $(if $(shell command -v scdoc),$(BUILD)/fnn.1)
 	  $(DESTDIR)$(LIBDIR)
 	install -m 755 $(BUILD)/fnn.so $(DESTDIR)$(CMOD)
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|' \
-	  -e 's|@VERSION@|$(VERSION)|; s|@PKGS@|$(PKGS)|; s|@CMOD@|$(CMOD)|' \
+	  -e 's|@VERSION@|$(VERSION)|; s|@PKGS@|$(PKGS)|' \
 	  fnn.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/fnn.pc
+	sed -e 's|@PREFIX@|$(PREFIX)|; s|@CMOD@|$(CMOD)|; s|@LUA@|$(LUA)|' \
+	  -e 's|@VERSION@|$(VERSION)|' fnn-lua.pc.in \
+	  > $(DESTDIR)$(LIBDIR)/pkgconfig/fnn-lua.pc
 	test ! -f $(BUILD)/fnn.1 || \
 	  install -m 644 $(BUILD)/fnn.1 $(SHARE)/man/man1
 	install -m 644 library/fnn.d.lua $(SHARE)/fnn/library
@@ -205,7 +216,9 @@ install-module: $(BUILD)/fnn.so
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/fnn $(DESTDIR)$(LIBDIR)/libfnn.* \
-	  $(DESTDIR)$(CMOD)/fnn.so $(DESTDIR)$(LIBDIR)/pkgconfig/fnn.pc \
+	  $(DESTDIR)$(CMOD)/fnn.so \
+	  $(DESTDIR)$(LIBDIR)/pkgconfig/fnn.pc \
+	  $(DESTDIR)$(LIBDIR)/pkgconfig/fnn-lua.pc \
 	  $(addprefix $(DESTDIR)$(PREFIX)/include/,$(notdir $(HEADERS))) \
 	  $(SHARE)/man/man1/fnn.1
 	rm -rf $(SHARE)/doc/fnn $(SHARE)/fnn

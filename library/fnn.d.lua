@@ -11,36 +11,36 @@ local fnn = {}
 ---@param values number|boolean|table
 ---@param ... integer|table
 ---@return fnn.Tensor
-function fnn.tensor (values, ...) end
+function fnn.tensor(values, ...) end
 
 ---Zeros.
 ---@param ... integer|table
 ---@return fnn.Tensor
-function fnn.zeros (...) end
+function fnn.zeros(...) end
 
 ---Ones.
 ---@param ... integer|table
 ---@return fnn.Tensor
-function fnn.ones (...) end
+function fnn.ones(...) end
 
 ---The same value everywhere.
 ---@param shape integer[]
 ---@param value number|boolean
 ---@param options? table
 ---@return fnn.Tensor
-function fnn.full (shape, value, options) end
+function fnn.full(shape, value, options) end
 
 ---Zeros of x's shape, dtype and device.
 ---@param x fnn.Tensor
 ---@param options? table
 ---@return fnn.Tensor
-function fnn.zeros_like (x, options) end
+function fnn.zeros_like(x, options) end
 
 ---Ones of x's shape, dtype and device.
 ---@param x fnn.Tensor
 ---@param options? table
 ---@return fnn.Tensor
-function fnn.ones_like (x, options) end
+function fnn.ones_like(x, options) end
 
 ---first, first + step, ... up to but without last. fnn.arange(n) is 0 .. n-1.
 ---@param first number
@@ -48,7 +48,7 @@ function fnn.ones_like (x, options) end
 ---@param step? number
 ---@param options? table
 ---@return fnn.Tensor
-function fnn.arange (first, last, step, options) end
+function fnn.arange(first, last, step, options) end
 
 ---n numbers from first to last, both included, at equal distances.
 ---@param first number
@@ -56,27 +56,27 @@ function fnn.arange (first, last, step, options) end
 ---@param n integer
 ---@param options? table
 ---@return fnn.Tensor
-function fnn.linspace (first, last, n, options) end
+function fnn.linspace(first, last, n, options) end
 
 ---A matrix with ones on its diagonal.
 ---@param n integer
 ---@param m? integer
 ---@param options? table
 ---@return fnn.Tensor
-function fnn.eye (n, m, options) end
+function fnn.eye(n, m, options) end
 
 ---Whether value is a tensor or a Param.
 ---@param value any
 ---@return boolean
-function fnn.is_tensor (value) end
+function fnn.is_tensor(value) end
 
 ---The dtype of new float tensors.
 ---@param dtype string
-function fnn.set_default_dtype (dtype) end
+function fnn.set_default_dtype(dtype) end
 
 ---Where new tensors live.
 ---@param device string
-function fnn.set_default_device (device) end
+function fnn.set_default_device(device) end
 
 ---@class fnn.Tensor
 ---@operator add(fnn.Tensor|fnn.Param|number): fnn.Tensor
@@ -92,141 +92,141 @@ local Tensor = {}
 
 ---The value of a tensor of one element.
 ---@return number|boolean
-function Tensor:item () end
+function Tensor:item() end
 
 ---The values as nested tables.
 ---@return table
-function Tensor:totable () end
+function Tensor:totable() end
 
 ---The part with these ids, which count from 0: x:at(0) is x[1].
 ---@param ... integer
 ---@return fnn.Tensor|number
-function Tensor:at (...) end
+function Tensor:at(...) end
 
 ---The sizes of all dimensions.
 ---@return integer[]
-function Tensor:shape () end
+function Tensor:shape() end
 
 ---The size of a dimension, or all sizes.
 ---@param dim? integer
 ---@return integer|integer[]
-function Tensor:size (dim) end
+function Tensor:size(dim) end
 
 ---How many elements apart neighbours along each dimension are in memory.
 ---@return integer[]
-function Tensor:stride () end
+function Tensor:stride() end
 
 ---The number of dimensions.
 ---@return integer
-function Tensor:ndim () end
+function Tensor:ndim() end
 
 ---The same as ndim.
 ---@return integer
-function Tensor:dim () end
+function Tensor:dim() end
 
 ---The number of elements.
 ---@return integer
-function Tensor:numel () end
+function Tensor:numel() end
 
 ---The element type: f32 f64 f16 bf16 i64 i32 u8 or bool.
 ---@return string
-function Tensor:dtype () end
+function Tensor:dtype() end
 
 ---Where the tensor lives: "cpu", "cuda:0".
 ---@return string
-function Tensor:device () end
+function Tensor:device() end
 
 ---Whether the elements lie in memory in row-major order without gaps.
 ---@return boolean
-function Tensor:is_contiguous () end
+function Tensor:is_contiguous() end
 
 ---Another dtype or device, or both: x:to "f64", x:to{ dtype = "f16" }. x itself
 ---when there is nothing to do.
 ---@param what string|table
 ---@param more? string
 ---@return fnn.Tensor
-function Tensor:to (what, more) end
+function Tensor:to(what, more) end
 
 ---x itself if it is contiguous, else a copy that is.
 ---@return fnn.Tensor
-function Tensor:contiguous () end
+function Tensor:contiguous() end
 
 ---A copy with memory of its own. The gradient flows through it.
 ---@return fnn.Tensor
-function Tensor:clone () end
+function Tensor:clone() end
 
 ---Writes y, broadcast, into x.
 ---@param y fnn.Tensor
 ---@return fnn.Tensor
-function Tensor:copy_ (y) end
+function Tensor:copy_(y) end
 
 ---Writes one value everywhere.
 ---@param value number
 ---@return fnn.Tensor
-function Tensor:fill_ (value) end
+function Tensor:fill_(value) end
 
 ---Writes zeros.
 ---@return fnn.Tensor
-function Tensor:zero_ () end
+function Tensor:zero_() end
 
 ---The same elements in other sizes. One size may be -1: what is left.
 ---@param ... integer|table
 ---@return fnn.Tensor
-function Tensor:reshape (...) end
+function Tensor:reshape(...) end
 
 ---The same as reshape.
 ---@param ... integer|table
 ---@return fnn.Tensor
-function Tensor:view (...) end
+function Tensor:view(...) end
 
 ---The dimensions from first to last, or all, as one.
 ---@param first? integer
 ---@param last? integer
 ---@return fnn.Tensor
-function Tensor:flatten (first, last) end
+function Tensor:flatten(first, last) end
 
 ---Without a dimension of size 1, or without all such.
 ---@param dim? integer
 ---@return fnn.Tensor
-function Tensor:squeeze (dim) end
+function Tensor:squeeze(dim) end
 
 ---With a new dimension of size 1 at that place.
 ---@param dim integer
 ---@return fnn.Tensor
-function Tensor:unsqueeze (dim) end
+function Tensor:unsqueeze(dim) end
 
 ---With dimensions a and b exchanged. A transposed operand of a product costs no
 ---copy.
 ---@param a integer
 ---@param b integer
 ---@return fnn.Tensor
-function Tensor:transpose (a, b) end
+function Tensor:transpose(a, b) end
 
 ---A matrix transposed.
 ---@return fnn.Tensor
-function Tensor:t () end
+function Tensor:t() end
 
 ---With the dimensions in that order.
 ---@param ... integer|table
 ---@return fnn.Tensor
-function Tensor:permute (...) end
+function Tensor:permute(...) end
 
 ---With dimensions of size 1 repeated to these sizes; -1 keeps a size.
 ---@param ... integer|table
 ---@return fnn.Tensor
-function Tensor:expand (...) end
+function Tensor:expand(...) end
 
 ---Expanded to the shape of y.
 ---@param y fnn.Tensor
 ---@return fnn.Tensor
-function Tensor:expand_as (y) end
+function Tensor:expand_as(y) end
 
 ---length places along dim from start on.
 ---@param dim integer
 ---@param start integer
 ---@param length integer
 ---@return fnn.Tensor
-function Tensor:narrow (dim, start, length) end
+function Tensor:narrow(dim, start, length) end
 
 ---The places along dim from first to last, both included, as string.sub has it.
 ---@param dim integer
@@ -234,13 +234,13 @@ function Tensor:narrow (dim, start, length) end
 ---@param last? integer
 ---@param step? integer
 ---@return fnn.Tensor
-function Tensor:slice (dim, first, last, step) end
+function Tensor:slice(dim, first, last, step) end
 
 ---One place along dim, without that dimension.
 ---@param dim integer
 ---@param place integer
 ---@return fnn.Tensor
-function Tensor:select (dim, place) end
+function Tensor:select(dim, place) end
 
 ---The diagonal of dimensions a and b (1 and 2), offset places above the main
 ---one, as a new last dimension.
@@ -248,103 +248,103 @@ function Tensor:select (dim, place) end
 ---@param a? integer
 ---@param b? integer
 ---@return fnn.Tensor
-function Tensor:diagonal (offset, a, b) end
+function Tensor:diagonal(offset, a, b) end
 
 ---Parts of that size along dim (1), the last one shorter; or parts of the sizes
 ---in a table.
 ---@param size integer|integer[]
 ---@param dim? integer
 ---@return fnn.Tensor[]
-function Tensor:split (size, dim) end
+function Tensor:split(size, dim) end
 
 ---n parts of equal size along dim, the last one shorter.
 ---@param n integer
 ---@param dim? integer
 ---@return fnn.Tensor[]
-function Tensor:chunk (n, dim) end
+function Tensor:chunk(n, dim) end
 
 ---A tensor for each place along dim, without that dimension.
 ---@param dim? integer
 ---@return fnn.Tensor[]
-function Tensor:unbind (dim) end
+function Tensor:unbind(dim) end
 
 ---The last two dimensions with zeros above a diagonal; 0 is the main one.
 ---@param diagonal? integer
 ---@return fnn.Tensor
-function Tensor:tril (diagonal) end
+function Tensor:tril(diagonal) end
 
 ---The last two dimensions with zeros below a diagonal.
 ---@param diagonal? integer
 ---@return fnn.Tensor
-function Tensor:triu (diagonal) end
+function Tensor:triu(diagonal) end
 
 ---Tensors joined along dim (1); the other sizes are equal.
 ---@param tensors fnn.Tensor[]
 ---@param dim? integer
 ---@return fnn.Tensor
-function fnn.cat (tensors, dim) end
+function fnn.cat(tensors, dim) end
 
 ---Tensors of one shape, joined along a new dimension.
 ---@param tensors fnn.Tensor[]
 ---@param dim? integer
 ---@return fnn.Tensor
-function fnn.stack (tensors, dim) end
+function fnn.stack(tensors, dim) end
 
 ---The tensor repeated that often along each dimension.
 ---@param ... integer|table
 ---@return fnn.Tensor
-function Tensor:tile (...) end
+function Tensor:tile(...) end
 
 ---The same as tile. `repeat` is a word of Lua, so call it as x["repeat"](x, 2).
 ---@param ... integer|table
 ---@return fnn.Tensor
-Tensor["repeat"] = function (self, ...) end
+Tensor["repeat"] = function(self, ...) end
 
 ---With the order reversed along these dimensions, or all.
 ---@param ... integer|table
 ---@return fnn.Tensor
-function Tensor:flip (...) end
+function Tensor:flip(...) end
 
 ---Moved by shift places along dim (1); what leaves at the end comes in at the
 ---beginning.
 ---@param shift integer
 ---@param dim? integer
 ---@return fnn.Tensor
-function Tensor:roll (shift, dim) end
+function Tensor:roll(shift, dim) end
 
 ---The places along dim that ids name, in their order.
 ---@param dim integer
 ---@param ids fnn.Tensor|integer[]
 ---@return fnn.Tensor
-function Tensor:index_select (dim, ids) end
+function Tensor:index_select(dim, ids) end
 
 ---For each element of ids the element of x with that id along dim, at the same
 ---place in the others.
 ---@param dim integer
 ---@param ids fnn.Tensor
 ---@return fnn.Tensor
-function Tensor:gather (dim, ids) end
+function Tensor:gather(dim, ids) end
 
 ---x with each element of source added where ids says along dim.
 ---@param dim integer
 ---@param ids fnn.Tensor
 ---@param source fnn.Tensor
 ---@return fnn.Tensor
-function Tensor:scatter_add (dim, ids, source) end
+function Tensor:scatter_add(dim, ids, source) end
 
 ---The elements where mask is true, as a vector. The same as x[mask].
 ---@param mask fnn.Tensor
 ---@return fnn.Tensor
-function Tensor:masked_select (mask) end
+function Tensor:masked_select(mask) end
 
 ---The ids of the elements that are not zero, a row each.
 ---@return fnn.Tensor
-function Tensor:nonzero () end
+function Tensor:nonzero() end
 
 ---For each id a vector of zeros with a one at it.
 ---@param classes? integer
 ---@return fnn.Tensor
-function Tensor:one_hot (classes) end
+function Tensor:one_hot(classes) end
 
 ---The values in order along dim (the last), and their ids. Equal ones keep
 ---theirs; NaN counts as the largest.
@@ -353,13 +353,13 @@ function Tensor:one_hot (classes) end
 ---@param options? table
 ---@return fnn.Tensor
 ---@return fnn.Tensor
-function Tensor:sort (dim, options) end
+function Tensor:sort(dim, options) end
 
 ---The ids of sort alone.
 ---@param dim? integer
 ---@param options? table
 ---@return fnn.Tensor
-function Tensor:argsort (dim, options) end
+function Tensor:argsort(dim, options) end
 
 ---The k largest values along dim (the last), largest first, and their ids.
 ---largest: boolean = true    false for the smallest
@@ -368,442 +368,442 @@ function Tensor:argsort (dim, options) end
 ---@param options? table
 ---@return fnn.Tensor
 ---@return fnn.Tensor
-function Tensor:topk (k, dim, options) end
+function Tensor:topk(k, dim, options) end
 
 ---The matrix product of (..., m, k) and (..., k, n); leading dimensions
 ---broadcast, and vectors count as rows or columns.
 ---@param y fnn.Tensor
 ---@return fnn.Tensor
-function Tensor:matmul (y) end
+function Tensor:matmul(y) end
 
 ---x times weight transposed, plus bias: (..., in) and (out, in) give (..., out).
 ---@param weight fnn.Tensor
 ---@param bias? fnn.Tensor
 ---@return fnn.Tensor
-function Tensor:linear (weight, bias) end
+function Tensor:linear(weight, bias) end
 
 ---A sum of products written with letters: fnn.einsum("ij,jk->ik", x, y).
 ---@param spec string
 ---@param ... fnn.Tensor|table
 ---@return fnn.Tensor
-function fnn.einsum (spec, ...) end
+function fnn.einsum(spec, ...) end
 
 ---x + y.
 ---@param y fnn.Tensor|number
 ---@return fnn.Tensor
-function Tensor:add (y) end
+function Tensor:add(y) end
 
 ---x - y.
 ---@param y fnn.Tensor|number
 ---@return fnn.Tensor
-function Tensor:sub (y) end
+function Tensor:sub(y) end
 
 ---x * y, element by element.
 ---@param y fnn.Tensor|number
 ---@return fnn.Tensor
-function Tensor:mul (y) end
+function Tensor:mul(y) end
 
 ---x / y. The result is always float.
 ---@param y fnn.Tensor|number
 ---@return fnn.Tensor
-function Tensor:div (y) end
+function Tensor:div(y) end
 
 ---The largest whole number not above x / y, as Lua's //. No gradient flows.
 ---@param y fnn.Tensor|number
 ---@return fnn.Tensor
-function Tensor:floordiv (y) end
+function Tensor:floordiv(y) end
 
 ---x - y * floor(x / y), with the sign of y, as Lua's %.
 ---@param y fnn.Tensor|number
 ---@return fnn.Tensor
-function Tensor:remainder (y) end
+function Tensor:remainder(y) end
 
 ---The remainder of the division rounded toward zero, with the sign of x, as
 ---math.fmod.
 ---@param y fnn.Tensor|number
 ---@return fnn.Tensor
-function Tensor:fmod (y) end
+function Tensor:fmod(y) end
 
 ---x to the power y.
 ---@param y fnn.Tensor|number
 ---@return fnn.Tensor
-function Tensor:pow (y) end
+function Tensor:pow(y) end
 
 ---The smaller of x and y, element by element; NaN if either is. Where they are
 ---equal each gets half of the gradient.
 ---@param y fnn.Tensor|number
 ---@return fnn.Tensor
-function Tensor:minimum (y) end
+function Tensor:minimum(y) end
 
 ---The larger of x and y, element by element.
 ---@param y fnn.Tensor|number
 ---@return fnn.Tensor
-function Tensor:maximum (y) end
+function Tensor:maximum(y) end
 
 ---The angle of the point (y, x), in radians: atan(x / y) in its quadrant.
 ---@param y fnn.Tensor|number
 ---@return fnn.Tensor
-function Tensor:atan2 (y) end
+function Tensor:atan2(y) end
 
 ----x.
 ---@return fnn.Tensor
-function Tensor:neg () end
+function Tensor:neg() end
 
 ---The magnitude of each element.
 ---@return fnn.Tensor
-function Tensor:abs () end
+function Tensor:abs() end
 
 ----1, 0 or 1.
 ---@return fnn.Tensor
-function Tensor:sign () end
+function Tensor:sign() end
 
 ---x * x.
 ---@return fnn.Tensor
-function Tensor:square () end
+function Tensor:square() end
 
 ---1 / x.
 ---@return fnn.Tensor
-function Tensor:reciprocal () end
+function Tensor:reciprocal() end
 
 ---x == y, element by element.
 ---@param y fnn.Tensor|number
 ---@return fnn.Tensor
-function Tensor:eq (y) end
+function Tensor:eq(y) end
 
 ---x ~= y, element by element.
 ---@param y fnn.Tensor|number
 ---@return fnn.Tensor
-function Tensor:ne (y) end
+function Tensor:ne(y) end
 
 ---x < y, element by element.
 ---@param y fnn.Tensor|number
 ---@return fnn.Tensor
-function Tensor:lt (y) end
+function Tensor:lt(y) end
 
 ---x <= y, element by element.
 ---@param y fnn.Tensor|number
 ---@return fnn.Tensor
-function Tensor:le (y) end
+function Tensor:le(y) end
 
 ---x > y, element by element.
 ---@param y fnn.Tensor|number
 ---@return fnn.Tensor
-function Tensor:gt (y) end
+function Tensor:gt(y) end
 
 ---x >= y, element by element.
 ---@param y fnn.Tensor|number
 ---@return fnn.Tensor
-function Tensor:ge (y) end
+function Tensor:ge(y) end
 
 ---True where both are not zero.
 ---@param y fnn.Tensor|number
 ---@return fnn.Tensor
-function Tensor:logical_and (y) end
+function Tensor:logical_and(y) end
 
 ---True where one is not zero.
 ---@param y fnn.Tensor|number
 ---@return fnn.Tensor
-function Tensor:logical_or (y) end
+function Tensor:logical_or(y) end
 
 ---True where just one is not zero.
 ---@param y fnn.Tensor|number
 ---@return fnn.Tensor
-function Tensor:logical_xor (y) end
+function Tensor:logical_xor(y) end
 
 ---True where x is zero.
 ---@return fnn.Tensor
-function Tensor:logical_not () end
+function Tensor:logical_not() end
 
 ---True where x is not a number.
 ---@return fnn.Tensor
-function Tensor:isnan () end
+function Tensor:isnan() end
 
 ---True where x is infinite.
 ---@return fnn.Tensor
-function Tensor:isinf () end
+function Tensor:isinf() end
 
 ---True where x is neither infinite nor NaN.
 ---@return fnn.Tensor
-function Tensor:isfinite () end
+function Tensor:isfinite() end
 
 ---The bits that both have. Integers and bools only, as all of these.
 ---@param y fnn.Tensor|integer
 ---@return fnn.Tensor
-function Tensor:bitand (y) end
+function Tensor:bitand(y) end
 
 ---The bits that one has.
 ---@param y fnn.Tensor|integer
 ---@return fnn.Tensor
-function Tensor:bitor (y) end
+function Tensor:bitor(y) end
 
 ---The bits that just one has.
 ---@param y fnn.Tensor|integer
 ---@return fnn.Tensor
-function Tensor:bitxor (y) end
+function Tensor:bitxor(y) end
 
 ---The bits that x has not.
 ---@return fnn.Tensor
-function Tensor:bitnot () end
+function Tensor:bitnot() end
 
 ---The bits moved up by y places.
 ---@param y fnn.Tensor|integer
 ---@return fnn.Tensor
-function Tensor:shl (y) end
+function Tensor:shl(y) end
 
 ---The bits moved down by y places.
 ---@param y fnn.Tensor|integer
 ---@return fnn.Tensor
-function Tensor:shr (y) end
+function Tensor:shr(y) end
 
 ---e to the power x.
 ---@return fnn.Tensor
-function Tensor:exp () end
+function Tensor:exp() end
 
 ---2 to the power x.
 ---@return fnn.Tensor
-function Tensor:exp2 () end
+function Tensor:exp2() end
 
 ---exp(x) - 1, exact near 0.
 ---@return fnn.Tensor
-function Tensor:expm1 () end
+function Tensor:expm1() end
 
 ---The natural logarithm.
 ---@return fnn.Tensor
-function Tensor:log () end
+function Tensor:log() end
 
 ---log(1 + x), exact near 0.
 ---@return fnn.Tensor
-function Tensor:log1p () end
+function Tensor:log1p() end
 
 ---The logarithm to the base 2.
 ---@return fnn.Tensor
-function Tensor:log2 () end
+function Tensor:log2() end
 
 ---The logarithm to the base 10.
 ---@return fnn.Tensor
-function Tensor:log10 () end
+function Tensor:log10() end
 
 ---The square root.
 ---@return fnn.Tensor
-function Tensor:sqrt () end
+function Tensor:sqrt() end
 
 ---1 / sqrt(x).
 ---@return fnn.Tensor
-function Tensor:rsqrt () end
+function Tensor:rsqrt() end
 
 ---The sine of x radians.
 ---@return fnn.Tensor
-function Tensor:sin () end
+function Tensor:sin() end
 
 ---The cosine of x radians.
 ---@return fnn.Tensor
-function Tensor:cos () end
+function Tensor:cos() end
 
 ---The tangent of x radians.
 ---@return fnn.Tensor
-function Tensor:tan () end
+function Tensor:tan() end
 
 ---The angle whose sine is x.
 ---@return fnn.Tensor
-function Tensor:asin () end
+function Tensor:asin() end
 
 ---The angle whose cosine is x.
 ---@return fnn.Tensor
-function Tensor:acos () end
+function Tensor:acos() end
 
 ---The angle whose tangent is x.
 ---@return fnn.Tensor
-function Tensor:atan () end
+function Tensor:atan() end
 
 ---The hyperbolic sine.
 ---@return fnn.Tensor
-function Tensor:sinh () end
+function Tensor:sinh() end
 
 ---The hyperbolic cosine.
 ---@return fnn.Tensor
-function Tensor:cosh () end
+function Tensor:cosh() end
 
 ---The hyperbolic tangent.
 ---@return fnn.Tensor
-function Tensor:tanh () end
+function Tensor:tanh() end
 
 ---The error function.
 ---@return fnn.Tensor
-function Tensor:erf () end
+function Tensor:erf() end
 
 ---The largest whole number not above x.
 ---@return fnn.Tensor
-function Tensor:floor () end
+function Tensor:floor() end
 
 ---The smallest whole number not below x.
 ---@return fnn.Tensor
-function Tensor:ceil () end
+function Tensor:ceil() end
 
 ---The nearest whole number, halves to the even one.
 ---@return fnn.Tensor
-function Tensor:round () end
+function Tensor:round() end
 
 ---The whole part of x.
 ---@return fnn.Tensor
-function Tensor:trunc () end
+function Tensor:trunc() end
 
 ---x moved into [lo, hi]; either end may be nil.
 ---@param lo? number
 ---@param hi? number
 ---@return fnn.Tensor
-function Tensor:clamp (lo, hi) end
+function Tensor:clamp(lo, hi) end
 
 ---x where it is positive, else 0.
 ---@return fnn.Tensor
-function Tensor:relu () end
+function Tensor:relu() end
 
 ---relu, but at most 6.
 ---@return fnn.Tensor
-function Tensor:relu6 () end
+function Tensor:relu6() end
 
 ---x where it is positive, else slope * x; slope is 0.01 by default.
 ---@param slope? number
 ---@return fnn.Tensor
-function Tensor:leaky_relu (slope) end
+function Tensor:leaky_relu(slope) end
 
 ---x where it is positive, else alpha * (exp(x) - 1); alpha is 1 by default.
 ---@param alpha? number
 ---@return fnn.Tensor
-function Tensor:elu (alpha) end
+function Tensor:elu(alpha) end
 
 ---elu with the scale and alpha of self-normalizing networks.
 ---@return fnn.Tensor
-function Tensor:selu () end
+function Tensor:selu() end
 
 ---x times the chance that a standard normal number is below x.
 ---@return fnn.Tensor
-function Tensor:gelu () end
+function Tensor:gelu() end
 
 ---gelu by its approximation with tanh.
 ---@return fnn.Tensor
-function Tensor:gelu_tanh () end
+function Tensor:gelu_tanh() end
 
 ---x * sigmoid(1.702 x).
 ---@return fnn.Tensor
-function Tensor:gelu_quick () end
+function Tensor:gelu_quick() end
 
 ---x * sigmoid(x), also called swish.
 ---@return fnn.Tensor
-function Tensor:silu () end
+function Tensor:silu() end
 
 ---x * tanh(softplus(x)).
 ---@return fnn.Tensor
-function Tensor:mish () end
+function Tensor:mish() end
 
 ---1 / (1 + exp(-x)).
 ---@return fnn.Tensor
-function Tensor:sigmoid () end
+function Tensor:sigmoid() end
 
 ---log(sigmoid(x)), without overflow.
 ---@return fnn.Tensor
-function Tensor:log_sigmoid () end
+function Tensor:log_sigmoid() end
 
 ---x / 6 + 1 / 2, moved into [0, 1].
 ---@return fnn.Tensor
-function Tensor:hardsigmoid () end
+function Tensor:hardsigmoid() end
 
 ---x * hardsigmoid(x).
 ---@return fnn.Tensor
-function Tensor:hardswish () end
+function Tensor:hardswish() end
 
 ---log(1 + exp(beta x)) / beta, and x itself where beta x is above threshold.
 ---@param beta? number
 ---@param threshold? number
 ---@return fnn.Tensor
-function Tensor:softplus (beta, threshold) end
+function Tensor:softplus(beta, threshold) end
 
 ---x / (1 + |x|).
 ---@return fnn.Tensor
-function Tensor:softsign () end
+function Tensor:softsign() end
 
 ---Exponentials along dim, scaled so that they sum to 1.
 ---@param dim integer
 ---@return fnn.Tensor
-function Tensor:softmax (dim) end
+function Tensor:softmax(dim) end
 
 ---The logarithm of softmax, without overflow.
 ---@param dim integer
 ---@return fnn.Tensor
-function Tensor:log_softmax (dim) end
+function Tensor:log_softmax(dim) end
 
 ---Zeroes each element with probability p (0.5) and scales the rest by
 ---1 / (1 - p).
 ---@param p? number
 ---@param options? table
 ---@return fnn.Tensor
-function Tensor:dropout (p, options) end
+function Tensor:dropout(p, options) end
 
 ---Seeds the state's generator. Seeds from 2^63 on are given in decimal digits.
 ---@param seed integer|string
-function fnn.manual_seed (seed) end
+function fnn.manual_seed(seed) end
 
 ---A generator. Without a seed the system gives one.
 ---kind: string = "philox"    or "torch"
 ---@param seed? integer|string
 ---@param options? table
 ---@return fnn.Generator
-function fnn.Generator (seed, options) end
+function fnn.Generator(seed, options) end
 
 ---The state's generator.
 ---@return fnn.Generator
-function fnn.default_generator () end
+function fnn.default_generator() end
 
 ---Uniform numbers from 0 to before 1, in the sizes given.
 ---generator: Generator     where they come from; also dtype and device
 ---@param ... integer|table
 ---@return fnn.Tensor
-function fnn.rand (...) end
+function fnn.rand(...) end
 
 ---Normal numbers of mean 0 and standard deviation 1.
 ---@param ... integer|table
 ---@return fnn.Tensor
-function fnn.randn (...) end
+function fnn.randn(...) end
 
 ---Uniform numbers from lo to before hi.
 ---@param lo number
 ---@param hi number
 ---@param ... integer|table
 ---@return fnn.Tensor
-function fnn.uniform (lo, hi, ...) end
+function fnn.uniform(lo, hi, ...) end
 
 ---Normal numbers.
 ---@param mean number
 ---@param std number
 ---@param ... integer|table
 ---@return fnn.Tensor
-function fnn.normal (mean, std, ...) end
+function fnn.normal(mean, std, ...) end
 
 ---Integers from lo to before hi, of dtype i64.
 ---@param lo integer
 ---@param hi integer
 ---@param ... integer|table
 ---@return fnn.Tensor
-function fnn.randint (lo, hi, ...) end
+function fnn.randint(lo, hi, ...) end
 
 ---The ids 0 .. n-1 in random order.
 ---@param n integer
 ---@param options? table
 ---@return fnn.Tensor
-function fnn.randperm (n, options) end
+function fnn.randperm(n, options) end
 
 ---Fills x with uniform numbers, from 0 to before 1 by default.
 ---@param lo? number
 ---@param hi? number
 ---@param options? table
 ---@return fnn.Tensor
-function Tensor:uniform_ (lo, hi, options) end
+function Tensor:uniform_(lo, hi, options) end
 
 ---Fills x with normal numbers, of mean 0 and deviation 1 by default.
 ---@param mean? number
 ---@param std? number
 ---@param options? table
 ---@return fnn.Tensor
-function Tensor:normal_ (mean, std, options) end
+function Tensor:normal_(mean, std, options) end
 
 ---@class fnn.Generator
 local Generator = {}
@@ -811,37 +811,37 @@ local Generator = {}
 ---Starts again from a seed.
 ---@param seed integer|string
 ---@return fnn.Generator
-function Generator:manual_seed (seed) end
+function Generator:manual_seed(seed) end
 
 ---The seed it was given.
 ---@return integer
-function Generator:seed () end
+function Generator:seed() end
 
 ---"philox" or "torch".
 ---@return string
-function Generator:kind () end
+function Generator:kind() end
 
 ---All of its state, as a u8 tensor.
 ---@return fnn.Tensor
-function Generator:state () end
+function Generator:state() end
 
 ---Goes on from a state.
 ---@param state fnn.Tensor
-function Generator:set_state (state) end
+function Generator:set_state(state) end
 
 ---A shared slot for one weight: its value, its gradient, and the optimizer's
 ---state for it. Every operation takes a Param where it takes a tensor. Tying two
 ---layers is using one Param twice. Also the way to the gradient of an input.
 ---@param x fnn.Tensor
 ---@return fnn.Param
-function fnn.Param (x) end
+function fnn.Param(x) end
 
 ---Adds the gradient of x to each Param that x was made from. Without gradient x
 ---has one element, and the gradient starts as 1. A graph can be walked once.
 ---retain_graph: boolean = false    keeps it for another walk
 ---@param gradient? fnn.Tensor
 ---@param options? table
-function Tensor:backward (gradient, options) end
+function Tensor:backward(gradient, options) end
 
 ---The gradients of x for a list of Params, in its order, or for one; false
 ---where x does not depend on it. The Params' own gradients stay as they are.
@@ -851,24 +851,24 @@ function Tensor:backward (gradient, options) end
 ---@param params fnn.Param|fnn.Param[]
 ---@param options? table
 ---@return fnn.Tensor|table
-function fnn.grad (x, params, options) end
+function fnn.grad(x, params, options) end
 
 ---Calls f with the arguments and returns its results; nothing is recorded
 ---inside. The mode is restored when f raises. Yielding out of f raises.
 ---@param f function
 ---@param ... any
 ---@return any
-function fnn.no_grad (f, ...) end
+function fnn.no_grad(f, ...) end
 
 ---The same, but recording; for use inside no_grad.
 ---@param f function
 ---@param ... any
 ---@return any
-function fnn.enable_grad (f, ...) end
+function fnn.enable_grad(f, ...) end
 
 ---Whether operations are recorded now.
 ---@return boolean
-function fnn.is_grad_enabled () end
+function fnn.is_grad_enabled() end
 
 ---Gives a result that the script computed a derivative of its own. back(gy) is
 ---given the gradient of y and returns the gradient of each input in order, or
@@ -878,20 +878,20 @@ function fnn.is_grad_enabled () end
 ---@param inputs fnn.Tensor[]
 ---@param back function
 ---@return fnn.Tensor
-function fnn.record (y, name, inputs, back) end
+function fnn.record(y, name, inputs, back) end
 
 ---The same values without their history; memory is shared.
 ---@return fnn.Tensor
-function Tensor:detach () end
+function Tensor:detach() end
 
 ---Whether a gradient would flow back from x.
 ---@return boolean
-function Tensor:has_graph () end
+function Tensor:has_graph() end
 
 ---f(g) is called with each gradient that reaches x. What it returns, if not nil,
 ---takes its place.
 ---@param f function
-function Tensor:register_hook (f) end
+function Tensor:register_hook(f) end
 
 ---@class fnn.Param
 ---@operator add(fnn.Tensor|fnn.Param|number): fnn.Tensor
@@ -907,37 +907,37 @@ local Param = {}
 
 ---The weight as a tensor. It shares memory with the Param.
 ---@return fnn.Tensor
-function Param:value () end
+function Param:value() end
 
 ---The gradient collected so far, or nil.
 ---@return fnn.Tensor|nil
-function Param:grad () end
+function Param:grad() end
 
 ---Replaces the gradient, or drops it.
 ---@param gradient? fnn.Tensor
-function Param:set_grad (gradient) end
+function Param:set_grad(gradient) end
 
 ---Replaces the weight by one of the same shape.
 ---@param value fnn.Tensor
-function Param:set (value) end
+function Param:set(value) end
 
 ---No gradient flows to it any more.
 ---@return fnn.Param
-function Param:freeze () end
+function Param:freeze() end
 
 ---Undoes freeze.
 ---@return fnn.Param
-function Param:unfreeze () end
+function Param:unfreeze() end
 
 ---Whether it is frozen.
 ---@return boolean
-function Param:is_frozen () end
+function Param:is_frozen() end
 
 ---Moves weight, gradient and optimizer state to a device or dtype, in place.
 ---@param what string
 ---@param more? string
 ---@return fnn.Param
-function Param:to (what, more) end
+function Param:to(what, more) end
 
 fnn.optim = {}
 
@@ -950,7 +950,7 @@ fnn.optim = {}
 ---@param params fnn.Param[]|table[]
 ---@param options? table
 ---@return fnn.Optimizer
-function fnn.optim.SGD (params, options) end
+function fnn.optim.SGD(params, options) end
 
 ---Steps scaled by running means of the gradient and its square (Kingma and Ba
 ---2015, arXiv:1412.6980).
@@ -962,84 +962,84 @@ function fnn.optim.SGD (params, options) end
 ---@param params fnn.Param[]|table[]
 ---@param options? table
 ---@return fnn.Optimizer
-function fnn.optim.Adam (params, options) end
+function fnn.optim.Adam(params, options) end
 
 ---Adam with weight decay applied to the weight itself (Loshchilov and Hutter
 ---2019, arXiv:1711.05101). The options of Adam, weight_decay 0.01 by default.
 ---@param params fnn.Param[]|table[]
 ---@param options? table
 ---@return fnn.Optimizer
-function fnn.optim.AdamW (params, options) end
+function fnn.optim.AdamW(params, options) end
 
 ---@class fnn.Optimizer
 local Optimizer = {}
 
 ---Changes the weights by their gradients.
-function Optimizer:step () end
+function Optimizer:step() end
 
 ---Drops the gradients of all its Params.
-function Optimizer:zero_grad () end
+function Optimizer:zero_grad() end
 
 ---The learning rate of a group, the first without one.
 ---@param group? integer
 ---@return number
-function Optimizer:lr (group) end
+function Optimizer:lr(group) end
 
 ---Changes the learning rate of a group, or of all.
 ---@param lr number
 ---@param group? integer
-function Optimizer:set_lr (lr, group) end
+function Optimizer:set_lr(lr, group) end
 
 ---All Params, in the order of their groups.
 ---@return fnn.Param[]
-function Optimizer:parameters () end
+function Optimizer:parameters() end
 
 ---What is needed to go on later: the step and state tensors of each Param.
 ---@return table
-function Optimizer:state () end
+function Optimizer:state() end
 
 ---Takes back what state returned, for the same parameters in the same order.
 ---@param state table
-function Optimizer:load_state (state) end
+function Optimizer:load_state(state) end
 
 ---The Euclidean length of all gradients together.
 ---@param params fnn.Optimizer|fnn.Param[]
 ---@return number
-function fnn.optim.grad_norm (params) end
+function fnn.optim.grad_norm(params) end
 
 ---Scales all gradients down so that their length is at most most; returns the
 ---length before.
 ---@param params fnn.Optimizer|fnn.Param[]
 ---@param most number
 ---@return number
-function fnn.optim.clip_grad_norm (params, most) end
+function fnn.optim.clip_grad_norm(params, most) end
 
 ---Moves each element of the gradients into [-most, most].
 ---@param params fnn.Optimizer|fnn.Param[]
 ---@param most number
-function fnn.optim.clip_grad_value (params, most) end
+function fnn.optim.clip_grad_value(params, most) end
 
 ---Whether no gradient has an infinite element or NaN.
 ---@param params fnn.Optimizer|fnn.Param[]
 ---@return boolean
-function fnn.optim.gradients_are_finite (params) end
+function fnn.optim.gradients_are_finite(params) end
 
 ---As optim.grad_norm.
 ---@return number
-function Optimizer:grad_norm () end
+function Optimizer:grad_norm() end
 
 ---As optim.clip_grad_norm.
 ---@param most number
 ---@return number
-function Optimizer:clip_grad_norm (most) end
+function Optimizer:clip_grad_norm(most) end
 
 ---As optim.clip_grad_value.
 ---@param most number
-function Optimizer:clip_grad_value (most) end
+function Optimizer:clip_grad_value(most) end
 
 ---As optim.gradients_are_finite.
 ---@return boolean
-function Optimizer:gradients_are_finite () end
+function Optimizer:gradients_are_finite() end
 
 ---Opens a prompt in the midst of a script, until Ctrl-D, and returns nothing.
 ---env is the table of globals there, the script's own if it is left out: give

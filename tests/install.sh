@@ -25,8 +25,8 @@ ok () { # name command ...
   fi
 }
 
-flags () { # pkg-config's answer for the installed library
-  env PKG_CONFIG_PATH="$prefix/lib/pkgconfig" pkg-config "$@" fnn
+flags () { # pkg-config's answer for what is installed
+  env PKG_CONFIG_PATH="$prefix/lib/pkgconfig" pkg-config "$@"
 }
 
 # Symbols of a library that are for others, but for fnn_* and luaopen_fnn.
@@ -58,12 +58,22 @@ compile_host () { # compiler, pkg-config's options, more
   how=$2
   shift 2
   # shellcheck disable=SC2046,SC2086  # flags are words
-  $compiler "$@" $(flags --cflags) -o "$work/host" "$work/host.c" \
-    $(flags --libs $how) -Wl,-rpath,"$prefix/lib"
+  $compiler "$@" $(flags --cflags fnn) "$work/host.c" -x none -o "$work/host" \
+    $(flags --libs $how fnn) -Wl,-rpath,"$prefix/lib"
 }
 
 host_works () {
   compile_host "$@" && [ "$("$work/host")" = "6 of 0.1.0" ]
+}
+
+# An example of a host, compiled as its first lines say, and run.
+example_works () { # compiler, package, file, more
+  compiler=$1 package=$2 file=$3
+  shift 3
+  # shellcheck disable=SC2046  # flags are words
+  $compiler "$@" "examples/embed/$file" -x none -o "$work/example" \
+    $(flags --cflags --libs "$package") -lpthread \
+    -Wl,-rpath,"$prefix/lib" && timeout 100 "$work/example"
 }
 
 cat >"$work/host.c" <<'END'
@@ -94,7 +104,8 @@ END
 
 ok "make install" make install PREFIX="$prefix"
 for f in bin/fnn lib/libfnn.a lib/libfnn.so lib/libfnn.so.0 include/fnn.h \
-  lib/lua/5.4/fnn.so lib/pkgconfig/fnn.pc share/doc/fnn/LICENSE; do
+  lib/lua/5.4/fnn.so lib/pkgconfig/fnn.pc \
+  lib/pkgconfig/fnn-lua.pc share/doc/fnn/LICENSE; do
   ok "installs $f" test -e "$prefix/$f"
 done
 ok "the soname is libfnn.so.0" sh -c \
@@ -126,6 +137,12 @@ for header in "$prefix"/include/*.h; do
 done
 ok "a C host links by pkg-config" host_works "${CC:-cc}" ""
 ok "a C++ host links by pkg-config" host_works "${CXX:-c++}" "" -x c++
+for compiler in "${CC:-cc}" "${CXX:-c++} -x c++"; do
+  ok "examples/embed/engine.c by $compiler" example_works "$compiler" fnn \
+    engine.c
+  ok "examples/embed/host.c by $compiler" example_works "$compiler" fnn-lua \
+    host.c
+done
 mkdir "$work/hidden"
 mv "$prefix"/lib/libfnn.so* "$work/hidden"
 ok "a static host links by pkg-config --static" host_works "${CC:-cc}" \

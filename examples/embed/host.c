@@ -1,6 +1,6 @@
 /* host.c - fnn inside a host program: two Lua states on two threads.
 **
-**   cc host.c -o host $(pkg-config --cflags --libs fnn lua5.4) -lpthread
+**   cc host.c -o host $(pkg-config --cflags --libs fnn-lua) -lpthread
 **
 ** The host gives its own allocator, log, progress and memory limit; hands a
 ** state its own memory as a tensor; stops a training loop and a long product

@@ -4,8 +4,8 @@
 local manual = require "fnn.manual"
 
 return setmetatable({}, {
-  __index = function (_, name)
+  __index = function(_, name)
     if type(name) == "string" then return (manual.text(name)) end
   end,
-  __call = function (_, name) return manual.text(name) end,
+  __call = function(_, name) return manual.text(name) end,
 })

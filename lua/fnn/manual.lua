@@ -27,7 +27,7 @@ local subjects = {
 }
 
 -- Splits a list of parameters at the commas outside brackets.
-local function split (list)
+local function split(list)
   local parts, depth, from = {}, 0, 1
   for i = 1, #list do
     local c = list:sub(i, i)
@@ -44,14 +44,14 @@ local function split (list)
   return parts
 end
 
-local function parameter (text)
+local function parameter(text)
   local name, optional, kind = text:match("^%s*([%w_%.]+)(%??)%s*:%s*(.-)%s*$")
   assert(name, "no 'name: type' in '" .. text .. "'")
   return { name = name, optional = optional == "?", type = kind }
 end
 
 -- An entry from the line of its signature.
-local function entry (line, subject)
+local function entry(line, subject)
   local name, list, returns = line:match("^([%w_%.:]+)(%b())%s*%-?>?%s*(.-)$")
   local e = { signature = line, subject = subject, text = {} }
   if name then
@@ -71,14 +71,14 @@ local function entry (line, subject)
 end
 
 -- Whether a line at the margin is a signature, or the first line of one.
-local function is_signature (line)
+local function is_signature(line)
   local rest = line:match("^[%a_][%w_%.:]*%b()(.*)$")
   if rest then return rest == "" or rest:find("^ %->") end
   return line:find("^[%a_][%w_%.:]*%([^)]*$") or
          line:find("^[%a_]%w*%.[%w_%.]+: ")
 end
 
-local function parse (text, subject, sections)
+local function parse(text, subject, sections)
   local section, last, pending
   text = text:gsub("\n    %->", " ->")  -- the results of a long signature
   for line in (text .. "\n"):gmatch("(.-)\n") do
@@ -105,14 +105,14 @@ local function parse (text, subject, sections)
   end
 end
 
-local function trim (lines)
+local function trim(lines)
   while lines[#lines] == "" do lines[#lines] = nil end
   while lines[1] == "" do table.remove(lines, 1) end
 end
 
 local sections
 
-function manual.sections ()
+function manual.sections()
   if not sections then
     sections = {}
     for _, subject in ipairs(subjects) do
@@ -126,22 +126,22 @@ function manual.sections ()
   return sections
 end
 
-local function each (f)
+local function each(f)
   for _, section in ipairs(manual.sections()) do
     for _, e in ipairs(section) do f(e, section) end
   end
 end
 
 -- A name as the texts have it: "x:add" is "Tensor:add".
-local function full (name)
+local function full(name)
   if name == "fnn" then return "fnn" end
   return (name:gsub("^x:", "Tensor:"))
 end
 
-function manual.find (name)
+function manual.find(name)
   name = full(name)
   local exact, words = {}, {}
-  each(function (e)
+  each(function(e)
     if e.name == name or e.name == "fnn." .. name then
       exact[#exact + 1] = e
     elseif e.word == name or e.class and e.class:match("[%w_]+$") == name then
@@ -152,7 +152,7 @@ function manual.find (name)
 end
 
 -- How many letters must change to make b of a (Levenshtein).
-local function distance (a, b)
+local function distance(a, b)
   local row = {}
   for j = 0, #b do row[j] = j end
   for i = 1, #a do
@@ -168,9 +168,9 @@ local function distance (a, b)
 end
 
 -- Names near a word, or that hold it, for "did you mean".
-local function near (name)
+local function near(name)
   local word, names = name:match("[%w_]+$") or name, {}
-  each(function (e)
+  each(function(e)
     local letters = distance(word:lower(), e.word:lower())
     if #names < 8 and (letters <= (#word > 4 and 2 or 1) or
                        #word > 2 and e.word:find(word, 1, true)) then
@@ -180,7 +180,7 @@ local function near (name)
   return names
 end
 
-local function show (e)
+local function show(e)
   local lines = { e.signature }
   for _, line in ipairs(e.text) do
     lines[#lines + 1] = line == "" and "" or "  " .. line
@@ -188,7 +188,7 @@ local function show (e)
   return table.concat(lines, "\n")
 end
 
-local function contents ()
+local function contents()
   local lines = {}
   for _, section in ipairs(manual.sections()) do
     local names = {}
@@ -206,7 +206,7 @@ local function contents ()
   return table.concat(lines, "\n")
 end
 
-function manual.text (name)
+function manual.text(name)
   name = name:match("^%s*(.-)%s*$")
   if name == "" or name == "fnn" then return contents() end
   for _, section in ipairs(manual.sections()) do

@@ -8,7 +8,7 @@ local manual = require "fnn.manual"
 -- Names that hold values rather than things to explain.
 local plain = { ["fnn._VERSION"] = true }
 
-local function namespaces ()
+local function namespaces()
   local spaces = { fnn = fnn }
   for name, value in pairs(fnn) do
     if type(value) == "table" then spaces[name] = value end
@@ -17,7 +17,7 @@ local function namespaces ()
 end
 
 -- The classes of boxes, by the last part of their name, with their methods.
-local function classes ()
+local function classes()
   local found = {}
   for _, value in pairs(debug.getregistry()) do
     if type(value) == "table" then
@@ -30,7 +30,7 @@ local function classes ()
   return found
 end
 
-local function entries ()
+local function entries()
   local names = {}
   for _, section in ipairs(manual.sections()) do
     for _, e in ipairs(section) do names[e.name] = e end
@@ -38,17 +38,17 @@ local function entries ()
   return names
 end
 
-local function sorted (set)
+local function sorted(set)
   local list = {}
   for name in pairs(set) do list[#list + 1] = name end
   table.sort(list)
   return table.concat(list, ", ")
 end
 
-describe("help", function ()
+describe("help", function()
   local documented = entries()
 
-  it("explains every function", function ()
+  it("explains every function", function()
     local missing = {}
     for space, values in pairs(namespaces()) do
       for name, value in pairs(values) do
@@ -63,7 +63,7 @@ describe("help", function ()
     assert.equal("", sorted(missing))
   end)
 
-  it("explains every method", function ()
+  it("explains every method", function()
     local missing = {}
     for class, methods in pairs(classes()) do
       for name in pairs(methods) do
@@ -79,7 +79,7 @@ describe("help", function ()
     assert.equal("", sorted(missing))
   end)
 
-  it("explains nothing that is not there", function ()
+  it("explains nothing that is not there", function()
     local spaces, methods, gone = namespaces(), classes(), {}
     for name, e in pairs(documented) do
       local space, word = name:match "^(%w+)[%.:]([%w_]+)$"
@@ -89,7 +89,7 @@ describe("help", function ()
     assert.equal("", sorted(gone))
   end)
 
-  it("says something about each", function ()
+  it("says something about each", function()
     local silent = {}
     for name, e in pairs(documented) do
       if #e.text == 0 then silent[name] = true end
@@ -97,30 +97,30 @@ describe("help", function ()
     assert.equal("", sorted(silent))
   end)
 
-  it("finds a name by its last word, as a method, in full", function ()
+  it("finds a name by its last word, as a method, in full", function()
     for _, name in ipairs { "softmax", "x:softmax", "Tensor:softmax" } do
       assert.matches("^Tensor:softmax%(", help[name])
     end
     assert.matches("^fnn.zeros%(", help.zeros)
   end)
 
-  it("shows the words of a section", function ()
+  it("shows the words of a section", function()
     assert.matches("count from 1, ids from 0", help.indexing)
   end)
 
-  it("names what is near", function ()
+  it("names what is near", function()
     local text, near = help("sofmax")
     assert.is_nil(text)
     assert.matches("Tensor:softmax", near)
   end)
 end)
 
-describe("the generated reference", function ()
-  it("is what the help texts say", function ()
+describe("the generated reference", function()
+  it("is what the help texts say", function()
     assert(os.execute("build/fnn scripts/reference --check"))
   end)
 
-  it("gives annotations that are Lua", function ()
+  it("gives annotations that are Lua", function()
     assert(loadfile("library/fnn.d.lua"))
   end)
 end)
