@@ -233,6 +233,8 @@ void open_optim (lua_State *L);
 void open_data (lua_State *L);
 void open_io (lua_State *L);
 
+/* Pushes a table of what fnn/nn/ is written with. */
+void push_nn (lua_State *L);
 /* Pushes " (in 0.inner: Linear)", the place of the module that is running
 ** among those it is part of, or "" when none is. */
 void push_module_place (lua_State *L);

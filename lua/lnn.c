@@ -11,8 +11,7 @@
 ** metatable is the module's class, so that one look-up finds a field, a method
 ** of the class or of its parents, or a method of all modules.
 **
-** The rest is written in Lua (fnn/nn/): open_nn leaves what that needs from
-** here in nn.core, and fnn/nn.lua takes it away. */
+** The rest is written in Lua (fnn/nn/), over the table that push_nn makes. */
 
 #include <string.h>
 
@@ -332,13 +331,6 @@ static int core_raise (lua_State *L) {
   return raise_error(L, "%s", luaL_checkstring(L, 1));
 }
 
-/* core.nearest(s, names): the nearest of the names that a table has as keys */
-static int core_nearest (lua_State *L) {
-  luaL_checktype(L, 2, LUA_TTABLE);
-  lua_pushstring(L, nearest_key(L, 2, luaL_checkstring(L, 1)));
-  return 1;
-}
-
 /* core.metamethods(t): adds t's functions to the metatable of modules */
 static int core_metamethods (lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
@@ -523,7 +515,6 @@ static const luaL_Reg core[] = {
   { "text", core_text },
   { "bytes", core_bytes },
   { "raise", core_raise },
-  { "nearest", core_nearest },
   { "metamethods", core_metamethods },
   { "set_place", core_set_place },
   { "init_std", core_init_std },
@@ -542,15 +533,13 @@ static const luaL_Reg metamethods[] = {
   { NULL, NULL }
 };
 
-void open_nn (lua_State *L) {
-  newclass(L, MODULE, "fnn.Module", metamethods);
-  lua_getfield(L, -1, "nn");
+void push_nn (lua_State *L) {
   lua_newtable(L);
   addfunctions(L, core);
-  pushmethods(L, MODULE);
-  lua_setfield(L, -2, "methods");
   lua_pushlightuserdata(L, (void *)&order_key);
   lua_setfield(L, -2, "order");
-  lua_setfield(L, -2, "core");
-  lua_pop(L, 1);
+}
+
+void open_nn (lua_State *L) {
+  newclass(L, MODULE, "fnn.Module", metamethods);
 }

@@ -92,9 +92,8 @@ local gains = {
 
 function init.gain (name, slope)
   if not gains[name] then
-    local near = core.nearest(tostring(name), gains)
     raise("nn.init.gain: no gain for '%s'%s", tostring(name),
-          near and " (did you mean '" .. near .. "'?)" or "")
+          module.suggestion(name, gains))
   end
   return gains[name](number("nn.init.gain", "slope", slope, 0.01))
 end

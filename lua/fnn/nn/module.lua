@@ -4,8 +4,8 @@
 -- init.  A field that holds a Param, a tensor or a module is part of the
 -- model; names are kept in the order of first assignment.
 
-local fnn = ...
-local nn = fnn.nn
+local fnn, _, internals = ...
+local nn, core = fnn.nn, internals.nn
 
 local getmetatable, ipairs, next, pairs = getmetatable, ipairs, next, pairs
 local rawget, select, setmetatable = rawget, select, setmetatable
@@ -13,12 +13,11 @@ local sort, tostring, type = table.sort, tostring, type
 local math_type = math.type
 local format, find, match = string.format, string.find, string.match
 
-local core = nn.core  -- what lua/lnn.c lends to the files of this folder
-nn.core = nil
-
 local fields, kind_of, order = core.fields, core.kind, core.order
+local methods = internals.Module
 
-local module = { core = core }
+-- What the files of this folder share; core is what lua/lnn.c lends to them.
+local module = { core = core, methods = methods }
 
 local function raise (text, ...)
   core.raise(format(text, ...))
@@ -35,6 +34,15 @@ local function described (v)
 end
 module.described = described
 
+-- " (did you mean 'x'?)" of the names that t has as keys, or "".
+function module.suggestion (s, t)
+  local names = {}
+  for name in pairs(t) do names[#names + 1] = name end
+  sort(names)
+  local near = internals.nearest(tostring(s), names)
+  return near and " (did you mean '" .. near .. "'?)" or ""
+end
+
 -- The options given, over the defaults, which name all there are.
 function module.options (what, given, defaults)
   if given ~= nil and (type(given) ~= "table" or getmetatable(given)) then
@@ -44,9 +52,8 @@ function module.options (what, given, defaults)
   for key, v in pairs(defaults) do options[key] = v end
   for key, v in pairs(given or {}) do
     if defaults[key] == nil then
-      local near = core.nearest(tostring(key), defaults)
       raise("%s: unknown option '%s'%s", what, tostring(key),
-            near and " (did you mean '" .. near .. "'?)" or "")
+            module.suggestion(key, defaults))
     end
     options[key] = v
   end
@@ -92,14 +99,14 @@ function nn.module (name, parent)
   class.__index = class
   classes[class] = true
   return setmetatable(class, {
-    __index = parent or core.methods,
+    __index = parent or methods,
     __call = construct,
     __tostring = class_tostring,
   })
 end
 
 -- Whether m is of the class, or of one that inherits from it.
-function core.methods:is_a (class)
+function methods:is_a (class)
   if not classes[class] then
     raise("is_a: expected a class, got %s", described(class))
   end

@@ -34,7 +34,7 @@ local function size_text (bytes)
 end
 
 -- What follows the class's name in parentheses; a class may have its own.
-function core.methods:describe () return core.text(self) end
+function module.methods:describe () return core.text(self) end
 
 local function heading (m)
   return m.__name .. "(" .. m:describe() .. ")"
@@ -223,7 +223,7 @@ function fnn.summary (model, ...)
   return rows
 end
 
-core.methods.summary = fnn.summary
+module.methods.summary = fnn.summary
 
 -- }======================================================
 

@@ -17,8 +17,8 @@ local tostring, type = tostring, type
 local min, concat, sort = math.min, table.concat, table.sort
 local format, match, sub = string.format, string.match, string.sub
 
-local core, raise, described = module.core, module.raise, module.described
-local methods = core.methods
+local raise, described = module.raise, module.described
+local methods = module.methods
 
 local values_key = ".state"  -- no part's name begins with a dot
 

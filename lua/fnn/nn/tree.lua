@@ -14,7 +14,7 @@ local find, gmatch, match = string.find, string.gmatch, string.match
 local core, raise, parts, join = module.core, module.raise, module.parts,
                                  module.join
 local fields, kind_of = core.fields, core.kind
-local methods = core.methods
+local methods = module.methods
 
 local tree = {}
 
