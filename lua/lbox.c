@@ -104,12 +104,25 @@ void **newbox (lua_State *L, Kind k) {
   return box;
 }
 
+/* Pushes the table from objects to boxes, whose values are weak. */
+static void push_boxes (lua_State *L) {
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &boxes_key) == LUA_TTABLE) return;
+  lua_pop(L, 1);
+  lua_newtable(L);
+  lua_createtable(L, 0, 1);
+  lua_pushliteral(L, "v");
+  lua_setfield(L, -2, "__mode");
+  lua_setmetatable(L, -2);
+  lua_pushvalue(L, -1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &boxes_key);
+}
+
 void pushobject (lua_State *L, Kind k, void *o) {
   if (o == NULL) {
     lua_pushnil(L);
     return;
   }
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &boxes_key);
+  push_boxes(L);
   if (lua_rawgetp(L, -1, o) == LUA_TUSERDATA &&
       *(void **)lua_touserdata(L, -1) == o) {
     lua_remove(L, -2);

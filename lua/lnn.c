@@ -54,10 +54,11 @@ static int module_forward (lua_State *L) {
   fnn_Module *m = checkmodule(L, 1);
   fnn_Tensor *x = testtensor(L, 2);
   if (x == NULL || !lua_isnoneornil(L, 3)) {
-    int i = x == NULL ? 2 : 3;
+    const char *got = x != NULL         ? "a second argument"
+                      : lua_isnone(L, 2) ? "nothing"
+                                         : push_type_name(L, 2);
     return raise_error(L, "%s: expected %s tensor, got %s",
-                       push_class_name(L, 1), x == NULL ? "a" : "one",
-                       x == NULL ? push_type_name(L, i) : "a second argument");
+                       push_class_name(L, 1), x == NULL ? "a" : "one", got);
   }
   void **y = newbox(L, TENSOR);
   guard(L, *y = fnn_retain(fnn_forward(m, x)));
@@ -406,10 +407,10 @@ static int64_t checksize (lua_State *L, int i, const char *name) {
   int ok;
   lua_Integer n = lua_tointegerx(L, i, &ok);
   if (ok && lua_type(L, i) == LUA_TNUMBER && n >= 1) return n;
-  const char *class = push_class_name(L, 1);
+  const char *got = lua_isnone(L, i) ? "nothing" : luaL_tolstring(L, i, NULL);
   return raise_error(L, "%s: %s (argument %d): expected a whole number of at "
-                     "least 1, got %s", class, name, i - 1,
-                     luaL_tolstring(L, i, NULL));
+                     "least 1, got %s", push_class_name(L, 1), name, i - 1,
+                     got);
 }
 
 /* The options at i, which end the arguments. */

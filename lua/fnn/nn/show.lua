@@ -23,7 +23,7 @@ local function grouped (n)
 end
 
 local function shape_text (x)
-  return "(" .. concat(x:shape(), ", ") .. (x:ndim() == 1 and ",)" or ")")
+  return "(" .. concat(x:shape(), ", ") .. ")"
 end
 
 local function size_text (bytes)

@@ -23,7 +23,7 @@ local methods = module.methods
 local values_key = ".state"  -- no part's name begins with a dot
 
 local function shape_text (shape)
-  return "(" .. concat(shape, ", ") .. (#shape == 1 and ",)" or ")")
+  return "(" .. concat(shape, ", ") .. ")"
 end
 
 -- The entries that are saved.
