@@ -67,7 +67,8 @@ int raise_error (lua_State *L, const char *fmt, ...) {
   va_start(ap, fmt);
   lua_pushvfstring(L, fmt, ap);
   va_end(ap);
-  lua_concat(L, 2);
+  push_module_place(L);
+  lua_concat(L, 3);
   return lua_error(L);
 }
 
@@ -103,12 +104,25 @@ void **newbox (lua_State *L, Kind k) {
   return box;
 }
 
+/* Pushes the table from objects to boxes, whose values are weak. */
+static void push_boxes (lua_State *L) {
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &boxes_key) == LUA_TTABLE) return;
+  lua_pop(L, 1);
+  lua_newtable(L);
+  lua_createtable(L, 0, 1);
+  lua_pushliteral(L, "v");
+  lua_setfield(L, -2, "__mode");
+  lua_setmetatable(L, -2);
+  lua_pushvalue(L, -1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &boxes_key);
+}
+
 void pushobject (lua_State *L, Kind k, void *o) {
   if (o == NULL) {
     lua_pushnil(L);
     return;
   }
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &boxes_key);
+  push_boxes(L);
   if (lua_rawgetp(L, -1, o) == LUA_TUSERDATA &&
       *(void **)lua_touserdata(L, -1) == o) {
     lua_remove(L, -2);
@@ -214,10 +228,24 @@ static int try_call (lua_State *L) {
   return 2;
 }
 
+void make_try (lua_State *L) {
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, -2);
+  lua_pushcclosure(L, try_call, 2);
+}
+
 /* t[key] without the __index of a namespace; a class's methods may inherit. */
 static int lookup (lua_State *L, int t) {
   if (lua_rawequal(L, t, lua_upvalueindex(2))) return lua_gettable(L, t);
   return lua_rawget(L, t);
+}
+
+/* Whether the value on the top can be called. */
+static bool is_callable (lua_State *L) {
+  if (lua_isfunction(L, -1)) return true;
+  if (luaL_getmetafield(L, -1, "__call") == LUA_TNIL) return false;
+  lua_pop(L, 1);
+  return true;
 }
 
 /* Looks up t[key], where key may be try_NAME; pushes it or nil. */
@@ -228,17 +256,19 @@ static void find_method (lua_State *L, int t, int key) {
   if (strncmp(s, "try_", 4) != 0) return;
   lua_pop(L, 1);
   lua_pushstring(L, s + 4);
-  if (lookup(L, t) != LUA_TFUNCTION) return;
-  lua_pushvalue(L, lua_upvalueindex(1));
-  lua_insert(L, -2);
-  lua_pushcclosure(L, try_call, 2);
+  lookup(L, t);
+  if (!is_callable(L)) {
+    lua_pop(L, 1);
+    lua_pushnil(L);
+    return;
+  }
+  make_try(L);
   lua_pushvalue(L, key);
   lua_pushvalue(L, -2);
   lua_rawset(L, t);
 }
 
-/* The name in table t nearest to s, or NULL. */
-static const char *nearest_key (lua_State *L, int t, const char *s) {
+const char *nearest_key (lua_State *L, int t, const char *s) {
   const char *best = NULL;
   t = lua_absindex(L, t);
   lua_pushnil(L);

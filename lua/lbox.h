@@ -89,7 +89,8 @@ FNN_NORETURN void guard_error (lua_State *L, Lib *lib, Guard *g);
       guard_error(L, lib_, &guard_); \
   } while (0)
 
-/* Raises message at the first caller outside the library. */
+/* Raises message at the first caller outside the library; in a module's
+** forward the message ends with where in the model that is. */
 int raise_error (lua_State *L, const char *fmt, ...);
 /* Pushes "script.lua:12: ", or "". */
 void push_where (lua_State *L);
@@ -126,6 +127,10 @@ void pushmethods (lua_State *L, Kind k);
 /* Gives the table on the top __index: try_ forms, and the nearest name in
 ** the error for a name that is not there.  what: "fnn.nn". */
 void setnamespace (lua_State *L, const char *what);
+/* Makes of the function on the top its try_ form. */
+void make_try (lua_State *L);
+/* The string among the keys of t nearest to s, or NULL. */
+const char *nearest_key (lua_State *L, int t, const char *s);
 
 /* }====================================================== */
 
@@ -227,6 +232,12 @@ void open_nn (lua_State *L);
 void open_optim (lua_State *L);
 void open_data (lua_State *L);
 void open_io (lua_State *L);
+
+/* Pushes a table of what fnn/nn/ is written with. */
+void push_nn (lua_State *L);
+/* Pushes " (in 0.inner: Linear)", the place of the module that is running
+** among those it is part of, or "" when none is. */
+void push_module_place (lua_State *L);
 
 /* The values of a tensor as text. */
 int tensor_tostring (lua_State *L);

@@ -110,9 +110,11 @@ static int nearest (lua_State *L) {
 }
 
 static void push_internals (lua_State *L) {
-  lua_createtable(L, 0, KINDS + 1);
+  lua_createtable(L, 0, KINDS + 2);
   lua_pushcfunction(L, nearest);
   lua_setfield(L, -2, "nearest");
+  push_nn(L);
+  lua_setfield(L, -2, "nn");
   for (int k = 0; k < KINDS; k++) {
     pushmethods(L, (Kind)k);
     lua_setfield(L, -2, class_names[k]);

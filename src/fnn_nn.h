@@ -12,6 +12,89 @@ extern "C" {
 
 /*
 ** {======================================================
+** Modules
+** =======================================================
+*/
+
+/* A layer and what it owns: Params, buffers (tensors that are saved but not
+** trained) and submodules it made itself.  Trees of modules that a user puts
+** together are built in Lua, or by the host's own code. */
+typedef struct fnn_Module fnn_Module;
+
+/* The module's function of x. */
+FNN_API fnn_Tensor *fnn_forward (fnn_Module *m, fnn_Tensor *x);
+
+/* "Linear", and what it was made with, as "784, 128" (size bytes at most). */
+FNN_API const char *fnn_module_class (const fnn_Module *m);
+FNN_API void fnn_module_text (const fnn_Module *m, char *to, size_t size);
+
+/* Whether it behaves as in training (dropout draws); it does at first.
+** fnn_train reaches the submodules. */
+FNN_API void fnn_train (fnn_Module *m, bool on);
+FNN_API bool fnn_is_training (const fnn_Module *m);
+
+/* A part by name; one of the three pointers is set, or none when the module
+** was made without this part (a bias). */
+typedef struct fnn_Member {
+  const char *name;
+  fnn_Param *param;
+  fnn_Tensor *buffer;
+  fnn_Module *child;
+} fnn_Member;
+
+/* The i-th part, from 0; false behind the last. */
+FNN_API bool fnn_member (const fnn_Module *m, int i, fnn_Member *to);
+/* Another Param, or buffer, in the place of a part: the same shape.  Using
+** one Param in two modules ties them. */
+FNN_API void fnn_member_param (fnn_Module *m, const char *name, fnn_Param *p);
+FNN_API void fnn_member_buffer (fnn_Module *m, const char *name,
+                                fnn_Tensor *x);
+
+/* All Params of m and its submodules, each once: fills to up to max and
+** returns how many there are. */
+FNN_API int fnn_parameters (const fnn_Module *m, fnn_Param **to, int max);
+
+/* Moves Params and buffers, which keep their identity; t is the dtype that
+** float ones get. */
+FNN_API void fnn_module_to (fnn_Module *m, const fnn_Device *d, fnn_Dtype t);
+
+/* Constructors: fnn_nn_linear is nn.Linear of Lua.  Initial values are
+** PyTorch's, drawn from g (NULL: the context's). */
+
+/* x W' + b.  x (..., in), result (..., out); weight (out, in), bias (out). */
+FNN_API fnn_Module *fnn_nn_linear (int64_t in, int64_t out, bool bias,
+                                   fnn_Dtype t, const fnn_Device *d,
+                                   fnn_Generator *g);
+/* A row of map.def, with its parameters. */
+FNN_API fnn_Module *fnn_nn_activation (int op, double a, double b);
+/* In training, zeroes with probability p and scales the rest by 1/(1-p);
+** else nothing.  g is retained. */
+FNN_API fnn_Module *fnn_nn_dropout (double p, fnn_Generator *g);
+/* Normalizes over the last n dims, which have these sizes; affine: with
+** weight and bias of that shape. */
+FNN_API fnn_Module *fnn_nn_layer_norm (int n, const int64_t *shape, double eps,
+                                       bool affine, fnn_Dtype t,
+                                       const fnn_Device *d);
+/* Rows of weight (count, dim) by ids: x (...) of integers from 0, result
+** (..., dim). */
+FNN_API fnn_Module *fnn_nn_embedding (int64_t count, int64_t dim, fnn_Dtype t,
+                                      const fnn_Device *d, fnn_Generator *g);
+
+/* What the laws of initial weights take the spread from. */
+typedef enum fnn_Fan {
+  FNN_FAN_IN,  /* inputs of an output: kaiming */
+  FNN_FAN_OUT, /* outputs of an input: kaiming, by what flows back */
+  FNN_FAN_BOTH /* their mean: xavier */
+} fnn_Fan;
+
+/* The standard deviation gain / sqrt(fan) for a weight (out, in, ...). */
+FNN_API double fnn_init_std (int ndim, const int64_t *shape, fnn_Fan fan,
+                             double gain);
+
+/* }====================================================== */
+
+/*
+** {======================================================
 ** Losses
 ** =======================================================
 */

@@ -534,5 +534,8 @@ struct fnn_Share {
 ** you mean".  names + i * step is the address of the i-th name. */
 const char *nearest_name (const char *s, const void *names, int n,
                           size_t step);
+/* How many letters must be inserted, dropped, replaced or swapped to make b
+** of a, case aside. */
+int name_distance (const char *a, const char *b);
 
 #endif

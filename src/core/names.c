@@ -1,5 +1,5 @@
-/* names.c - the name that was probably meant: the nearest by edit distance
-** (insertions, deletions, replacements and swaps of neighbours). */
+/* names.c - the name that was probably meant: the nearest by Damerau's edit
+** distance, in which a swap of neighbours counts once. */
 
 #include <ctype.h>
 #include <string.h>
@@ -10,8 +10,7 @@ enum { NAME_MAX_LENGTH = 40 };
 
 static int least (int a, int b) { return a < b ? a : b; }
 
-/* Damerau's distance, case folded; both strings are short. */
-static int distance (const char *a, const char *b) {
+int name_distance (const char *a, const char *b) {
   int n = (int)strlen(a), m = (int)strlen(b);
   if (n > NAME_MAX_LENGTH || m > NAME_MAX_LENGTH) return NAME_MAX_LENGTH;
   int row[3][NAME_MAX_LENGTH + 1];
@@ -38,7 +37,7 @@ const char *nearest_name (const char *s, const void *names, int n,
   for (int i = 0; i < n; i++) {
     const char *name = *(const char *const *)((const char *)names +
                                               (size_t)i * step);
-    int d = distance(s, name);
+    int d = name_distance(s, name);
     if (d < most) most = d, best = name;
   }
   return best;

@@ -1,0 +1,68 @@
+/* nn.h - what the files of nn share.
+**
+** A class of modules is a constant Class and a struct that begins with
+** fnn_Module.  Its constructor names each part once (module_param ...); the
+** rest - destroying, moving, modes, saving - is done over these names.
+**
+**   typedef struct Scale { fnn_Module m; fnn_Param *weight; } Scale;
+**
+**   static fnn_Tensor *forward (fnn_Module *m, fnn_Tensor *x) {
+**     return fnn_mul(x, fnn_value(((Scale *)m)->weight));
+**   }
+**   static const Class scale = { { "Scale", module_destroy }, forward, NULL };
+*/
+
+#ifndef nn_h
+#define nn_h
+
+#include "../core/core.h"
+#include "../fnn_nn.h"
+
+typedef struct Class {
+  Type type;
+  Tensor *(*forward)(fnn_Module *m, Tensor *x);
+  /* What it was made with, as text; NULL: nothing to say. */
+  void (*text)(const fnn_Module *m, char *to, size_t size);
+} Class;
+
+enum { MEMBER_NAME = 32 };
+
+typedef enum MemberKind {
+  MEMBER_PARAM,
+  MEMBER_BUFFER,
+  MEMBER_CHILD
+} MemberKind;
+
+/* A part: its name and the place in the module's struct that holds it. */
+typedef struct Member {
+  char name[MEMBER_NAME];
+  MemberKind kind;
+  union {
+    fnn_Param **param;
+    Tensor **buffer;
+    fnn_Module **child;
+  } at;
+} Member;
+
+struct fnn_Module {
+  Object o; /* its type is a Class */
+  bool training;
+  int count, capacity;
+  Member *members;
+};
+
+/* A module of size bytes, zeroed but for what fnn_Module needs. */
+void *module_new (const Class *class, size_t size);
+void module_destroy (void *o);
+
+/* Names a part and fills its place, which retains it; NULL: the part is left
+** out. */
+void module_param (fnn_Module *m, const char *name, fnn_Param **at, Tensor *x);
+void module_buffer (fnn_Module *m, const char *name, Tensor **at, Tensor *x);
+void module_child (fnn_Module *m, const char *name, fnn_Module **at,
+                   fnn_Module *child);
+
+/* A module without a function: what stands behind one written in Lua. */
+fnn_Module *module_plain (void);
+
+#endif
