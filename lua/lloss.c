@@ -22,6 +22,7 @@ static const char *const entropy_options[] = {
 /* x:cross_entropy(targets [, options]): targets are ids (a tensor or a list)
 ** or probabilities */
 static int loss_cross_entropy (lua_State *L) {
+  lua_settop(L, 3); /* checkids pushes */
   fnn_Tensor *x = checktensor(L, 1), *y = checkids(L, 2);
   int at = options(L, 3, entropy_options);
   fnn_LossOptions o = FNN_LOSS_INIT;
