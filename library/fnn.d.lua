@@ -893,6 +893,18 @@ function Tensor:has_graph() end
 ---@param f function
 function Tensor:register_hook(f) end
 
+---Compares the derivatives of f(x, ...) with finite differences, in f64, and
+---raises where they differ. Returns true and the largest error.
+---eps: number     the step
+---atol: number    how far off an element may be
+---rtol: number    and as a share of it
+---@param f function
+---@param inputs fnn.Tensor[]
+---@param options? table
+---@return boolean
+---@return number
+function fnn.gradcheck(f, inputs, options) end
+
 ---@class fnn.Param
 ---@operator add(fnn.Tensor|fnn.Param|number): fnn.Tensor
 ---@operator sub(fnn.Tensor|fnn.Param|number): fnn.Tensor
@@ -1045,6 +1057,6 @@ function Optimizer:gradients_are_finite() end
 ---env is the table of globals there, the script's own if it is left out: give
 ---`setmetatable({ model = model }, { __index = _G })` to look at locals.
 ---@param env? table
-function fnn.repl (env) end
+function fnn.repl(env) end
 
 return fnn

@@ -50,6 +50,14 @@ Tensor:register_hook(f: function)
   f(g) is called with each gradient that reaches x. What it returns, if not nil,
   takes its place.
 
+fnn.gradcheck(f: function, inputs: Tensor[], options?: table)
+    -> boolean, number
+  Compares the derivatives of f(x, ...) with finite differences, in f64, and
+  raises where they differ. Returns true and the largest error.
+  eps: number     the step
+  atol: number    how far off an element may be
+  rtol: number    and as a share of it
+
 # Parameters
 
 A Param has all methods of tensors, on its value, and these.
