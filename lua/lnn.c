@@ -169,7 +169,7 @@ static int module_forward (lua_State *L) {
   fnn_Module *m = checkmodule(L, 1);
   fnn_Tensor *x = testtensor(L, 2);
   if (x == NULL || !lua_isnoneornil(L, 3)) {
-    const char *got = x != NULL         ? "a second argument"
+    const char *got = x != NULL          ? "a second argument"
                       : lua_isnone(L, 2) ? "nothing"
                                          : push_type_name(L, 2);
     return raise_error(L, "%s: expected %s tensor, got %s",
@@ -226,10 +226,8 @@ static bool push_running (lua_State *L) {
     bool is = lua_tocfunction(L, -1) == module_call;
     lua_pop(L, 1);
     if (!is || lua_getlocal(L, &ar, 1) == NULL) continue;
-    if (found)
-      lua_replace(L, -2);
-    else
-      lua_pushvalue(L, -1);
+    if (found) lua_replace(L, -2);
+    else lua_pushvalue(L, -1);
     found = true;
   }
   return found;
@@ -413,9 +411,10 @@ static int64_t checksize (lua_State *L, int i, const char *name) {
   lua_Integer n = lua_tointegerx(L, i, &ok);
   if (ok && lua_type(L, i) == LUA_TNUMBER && n >= 1) return n;
   const char *got = lua_isnone(L, i) ? "nothing" : luaL_tolstring(L, i, NULL);
-  return raise_error(L, "%s: %s (argument %d): expected a whole number of at "
-                     "least 1, got %s", push_class_name(L, 1), name, i - 1,
-                     got);
+  return raise_error(L,
+                     "%s: %s (argument %d): expected a whole number of at "
+                     "least 1, got %s",
+                     push_class_name(L, 1), name, i - 1, got);
 }
 
 /* The options at i, which end the arguments. */
@@ -478,8 +477,8 @@ static int init_dropout (lua_State *L) {
   return 0;
 }
 
-static const char *const norm_options[] = { "eps", "affine", "dtype",
-                                            "device", NULL };
+static const char *const norm_options[] = { "eps", "affine", "dtype", "device",
+                                            NULL };
 
 static int init_layer_norm (lua_State *L) {
   void **box = checkbox(L);
@@ -530,13 +529,13 @@ static const luaL_Reg core[] = {
   { "dropout", init_dropout },
   { "layer_norm", init_layer_norm },
   { "embedding", init_embedding },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 static const luaL_Reg metamethods[] = {
   { "__call", module_call },
   { "__index", module_index },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 void push_nn (lua_State *L) {
@@ -546,6 +545,4 @@ void push_nn (lua_State *L) {
   lua_setfield(L, -2, "order");
 }
 
-void open_nn (lua_State *L) {
-  newclass(L, MODULE, "fnn.Module", metamethods);
-}
+void open_nn (lua_State *L) { newclass(L, MODULE, "fnn.Module", metamethods); }
