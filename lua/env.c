@@ -58,8 +58,7 @@ static void set_isas (lua_State *L) {
   lua_setfield(L, -2, "baseline");
 #if defined(__x86_64__)
   lua_pushboolean(L, __builtin_cpu_supports("avx2") &&
-                         __builtin_cpu_supports("fma") &&
-                         __builtin_cpu_supports("f16c"));
+                         __builtin_cpu_supports("fma"));
   lua_setfield(L, -2, "avx2");
   lua_pushboolean(L, __builtin_cpu_supports("avx512f") &&
                          __builtin_cpu_supports("avx512bw") &&

@@ -226,6 +226,7 @@ void open_tensor (lua_State *L);
 void open_graph (lua_State *L);
 void open_random (lua_State *L);
 void open_math (lua_State *L);
+void open_loss (lua_State *L);
 void open_view (lua_State *L);
 void open_index (lua_State *L);
 void open_nn (lua_State *L);

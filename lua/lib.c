@@ -157,6 +157,7 @@ static int open_parts (lua_State *L) {
   open_graph(L);
   open_random(L);
   open_math(L);
+  open_loss(L);
   open_view(L);
   open_index(L);
   open_nn(L);

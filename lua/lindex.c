@@ -87,9 +87,9 @@ static bool flag (lua_State *L, int i, const char *name, bool d) {
   return opt_boolean(L, options(L, i, names), name, d);
 }
 
-/* Puts nil before an options table that stands where the dim may. */
+/* Puts nil before options that stand where the dim may. */
 static void skip_dim (lua_State *L, int i) {
-  if (lua_type(L, i) != LUA_TTABLE) return;
+  if (!lua_istable(L, i) && !lua_isboolean(L, i)) return;
   lua_pushnil(L);
   lua_insert(L, i);
 }
@@ -140,12 +140,18 @@ static int index_matmul (lua_State *L) {
   return 1;
 }
 
-/* x:linear(weight [, bias]): x weight' + bias */
+/* x:linear(weight [, bias [, act]]): act(x weight' + bias), act the name of a
+** function of one number */
 static int index_linear (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1), *w = checktensor(L, 2);
   fnn_Tensor *b = opttensor(L, 3);
+  const char *name = luaL_optstring(L, 4, NULL);
+  int act = name != NULL ? fnn_map_find(name) : -1;
+  if (name != NULL && act < 0)
+    return raise_error(L, "linear: no function of one number is called '%s'",
+                       name);
   void **box = newbox(L, TENSOR);
-  guard(L, *box = fnn_retain(fnn_linear(x, w, b, -1)));
+  guard(L, *box = fnn_retain(fnn_linear(x, w, b, act)));
   return 1;
 }
 

@@ -45,93 +45,6 @@ static const char *push_type_name (lua_State *L, int i) {
 
 /*
 ** {======================================================
-** Calls
-** =======================================================
-*/
-
-/* m:forward(x) of a layer made in C. */
-static int module_forward (lua_State *L) {
-  fnn_Module *m = checkmodule(L, 1);
-  fnn_Tensor *x = testtensor(L, 2);
-  if (x == NULL || !lua_isnoneornil(L, 3)) {
-    const char *got = x != NULL         ? "a second argument"
-                      : lua_isnone(L, 2) ? "nothing"
-                                         : push_type_name(L, 2);
-    return raise_error(L, "%s: expected %s tensor, got %s",
-                       push_class_name(L, 1), x == NULL ? "a" : "one", got);
-  }
-  void **y = newbox(L, TENSOR);
-  guard(L, *y = fnn_retain(fnn_forward(m, x)));
-  return 1;
-}
-
-/* What is above the caller's n values are the results. */
-static int finish_call (lua_State *L, int status, lua_KContext n) {
-  (void)status;
-  return lua_gettop(L) - (int)n;
-}
-
-static int no_forward (lua_State *L) {
-  const char *name = push_class_name(L, 1);
-  return raise_error(L, "%s has no forward: define function %s:forward (x)",
-                     name, name);
-}
-
-/* m(...): m:forward(...).  The module stays at 1, where push_module_place
-** looks for it. */
-static int module_call (lua_State *L) {
-  checkmodule(L, 1);
-  int n = lua_gettop(L);
-  lua_getiuservalue(L, 1, 1);
-  lua_getfield(L, -1, "forward");
-  if (lua_tocfunction(L, -1) == module_forward) {
-    lua_settop(L, n);
-    return module_forward(L);
-  }
-  if (lua_isnil(L, -1)) return no_forward(L);
-  lua_remove(L, -2);
-  luaL_checkstack(L, n, "too many arguments");
-  for (int i = 1; i <= n; i++) lua_pushvalue(L, i);
-  lua_callk(L, n, LUA_MULTRET, n, finish_call);
-  return finish_call(L, LUA_OK, n);
-}
-
-/* Pushes the innermost and the outermost module that run on L; false when
-** none does. */
-static bool push_running (lua_State *L) {
-  lua_Debug ar;
-  bool found = false;
-  for (int level = 0; lua_getstack(L, level, &ar); level++) {
-    lua_getinfo(L, "f", &ar);
-    bool is = lua_tocfunction(L, -1) == module_call;
-    lua_pop(L, 1);
-    if (!is || lua_getlocal(L, &ar, 1) == NULL) continue;
-    if (found)
-      lua_replace(L, -2);
-    else
-      lua_pushvalue(L, -1);
-    found = true;
-  }
-  return found;
-}
-
-void push_module_place (lua_State *L) {
-  if (!lua_checkstack(L, 8) || !push_running(L)) {
-    lua_pushliteral(L, "");
-    return;
-  }
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &place_key);
-  lua_insert(L, -3);
-  if (lua_pcall(L, 2, 1, 0) != LUA_OK) {
-    lua_pop(L, 1);
-    lua_pushliteral(L, "");
-  }
-}
-
-/* }====================================================== */
-
-/*
-** {======================================================
 ** Fields
 ** =======================================================
 */
@@ -241,6 +154,96 @@ static void add_name (lua_State *L, int fields, const char *name) {
     lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
   }
   lua_settop(L, top);
+}
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** Calls
+** =======================================================
+*/
+
+/* m:forward(x) of a layer made in C. */
+static int module_forward (lua_State *L) {
+  fnn_Module *m = checkmodule(L, 1);
+  fnn_Tensor *x = testtensor(L, 2);
+  if (x == NULL || !lua_isnoneornil(L, 3)) {
+    const char *got = x != NULL          ? "a second argument"
+                      : lua_isnone(L, 2) ? "nothing"
+                                         : push_type_name(L, 2);
+    return raise_error(L, "%s: expected %s tensor, got %s",
+                       push_class_name(L, 1), x == NULL ? "a" : "one", got);
+  }
+  void **y = newbox(L, TENSOR);
+  guard(L, *y = fnn_retain(fnn_forward(m, x)));
+  return 1;
+}
+
+/* What is above the caller's n values are the results. */
+static int finish_call (lua_State *L, int status, lua_KContext n) {
+  (void)status;
+  return lua_gettop(L) - (int)n;
+}
+
+static int no_forward (lua_State *L) {
+  lua_getiuservalue(L, 1, 1);
+  const char *near = find_in_class(L, lua_gettop(L), "forward");
+  const char *name = push_class_name(L, 1);
+  if (near != NULL)
+    return raise_error(L, "%s has no forward (did you mean it by '%s'?)", name,
+                       near);
+  return raise_error(L, "%s has no forward: define function %s:forward (x)",
+                     name, name);
+}
+
+/* m(...): m:forward(...).  The module stays at 1, where push_module_place
+** looks for it. */
+static int module_call (lua_State *L) {
+  checkmodule(L, 1);
+  int n = lua_gettop(L);
+  lua_getiuservalue(L, 1, 1);
+  lua_getfield(L, -1, "forward");
+  if (lua_tocfunction(L, -1) == module_forward) {
+    lua_settop(L, n);
+    return module_forward(L);
+  }
+  if (lua_isnil(L, -1)) return no_forward(L);
+  lua_remove(L, -2);
+  luaL_checkstack(L, n, "too many arguments");
+  for (int i = 1; i <= n; i++) lua_pushvalue(L, i);
+  lua_callk(L, n, LUA_MULTRET, n, finish_call);
+  return finish_call(L, LUA_OK, n);
+}
+
+/* Pushes the innermost and the outermost module that run on L; false when
+** none does. */
+static bool push_running (lua_State *L) {
+  lua_Debug ar;
+  bool found = false;
+  for (int level = 0; lua_getstack(L, level, &ar); level++) {
+    lua_getinfo(L, "f", &ar);
+    bool is = lua_tocfunction(L, -1) == module_call;
+    lua_pop(L, 1);
+    if (!is || lua_getlocal(L, &ar, 1) == NULL) continue;
+    if (found) lua_replace(L, -2);
+    else lua_pushvalue(L, -1);
+    found = true;
+  }
+  return found;
+}
+
+void push_module_place (lua_State *L) {
+  if (!lua_checkstack(L, 8) || !push_running(L)) {
+    lua_pushliteral(L, "");
+    return;
+  }
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &place_key);
+  lua_insert(L, -3);
+  if (lua_pcall(L, 2, 1, 0) != LUA_OK) {
+    lua_pop(L, 1);
+    lua_pushliteral(L, "");
+  }
 }
 
 /* }====================================================== */
@@ -408,9 +411,10 @@ static int64_t checksize (lua_State *L, int i, const char *name) {
   lua_Integer n = lua_tointegerx(L, i, &ok);
   if (ok && lua_type(L, i) == LUA_TNUMBER && n >= 1) return n;
   const char *got = lua_isnone(L, i) ? "nothing" : luaL_tolstring(L, i, NULL);
-  return raise_error(L, "%s: %s (argument %d): expected a whole number of at "
-                     "least 1, got %s", push_class_name(L, 1), name, i - 1,
-                     got);
+  return raise_error(L,
+                     "%s: %s (argument %d): expected a whole number of at "
+                     "least 1, got %s",
+                     push_class_name(L, 1), name, i - 1, got);
 }
 
 /* The options at i, which end the arguments. */
@@ -473,8 +477,8 @@ static int init_dropout (lua_State *L) {
   return 0;
 }
 
-static const char *const norm_options[] = { "eps", "affine", "dtype",
-                                            "device", NULL };
+static const char *const norm_options[] = { "eps", "affine", "dtype", "device",
+                                            NULL };
 
 static int init_layer_norm (lua_State *L) {
   void **box = checkbox(L);
@@ -525,13 +529,13 @@ static const luaL_Reg core[] = {
   { "dropout", init_dropout },
   { "layer_norm", init_layer_norm },
   { "embedding", init_embedding },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 static const luaL_Reg metamethods[] = {
   { "__call", module_call },
   { "__index", module_index },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 void push_nn (lua_State *L) {
@@ -541,6 +545,4 @@ void push_nn (lua_State *L) {
   lua_setfield(L, -2, "order");
 }
 
-void open_nn (lua_State *L) {
-  newclass(L, MODULE, "fnn.Module", metamethods);
-}
+void open_nn (lua_State *L) { newclass(L, MODULE, "fnn.Module", metamethods); }

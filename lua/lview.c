@@ -221,6 +221,7 @@ static int view_unbind (lua_State *L) {
 /* fnn.cat({tensors} [, dim]) */
 static int view_cat (lua_State *L) {
   int n;
+  lua_settop(L, 2);
   fnn_Tensor **x = checktensors(L, 1, &n);
   luaL_argcheck(L, n > 0, 1, "cat: needs at least one tensor");
   int dim = x[0]->ndim > 0 ? optdim(L, 2, x[0], 1) : 0;
@@ -232,6 +233,7 @@ static int view_cat (lua_State *L) {
 /* fnn.stack({tensors} [, dim]) */
 static int view_stack (lua_State *L) {
   int n;
+  lua_settop(L, 2);
   fnn_Tensor **x = checktensors(L, 1, &n);
   luaL_argcheck(L, n > 0, 1, "stack: needs at least one tensor");
   int dim = checknewdim(L, 2, x[0]->ndim);

@@ -139,10 +139,12 @@ describe("at a terminal #terminal", function ()
     shell.write("", folder .. "/only-one")
     local out = type_keys { "string.for\\t\\r", "(\"\"):re\\t\\025",
       "s = \"x\"\\r", "s:re\\t\\t\\025", "io.stdout:see\\t\\025",
+      "x = fnn.zeros(1)\\r", "x:reshap\\t\\025",
       "\"" .. folder .. "/on\\t\\r" }
     assert.matches("mat\nfunction: ", out)
     assert.matches("rep +reverse", out)
     assert.matches("io%.stdout:see[^\n]*k", out) -- of the metatable
+    assert.matches("x:reshap[^\n]*e", out)
     assert.matches("\n" .. folder:gsub("%p", "%%%0") .. "/only%-one\n", out)
   end)
 

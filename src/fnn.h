@@ -392,7 +392,7 @@ FNN_API fnn_Tensor *fnn_log_softmax (fnn_Tensor *x, int dim);
 ** side as in PyTorch.  A transposed operand costs no copy. */
 FNN_API fnn_Tensor *fnn_matmul (fnn_Tensor *x, fnn_Tensor *y);
 /* act(x W' + b): x (..., in), w (out, in), b (out) or NULL; act a row of
-** map.def or -1.  One pass; only acts whose derivative reads the output. */
+** map.def or -1.  One pass for acts whose derivative reads the output. */
 FNN_API fnn_Tensor *fnn_linear (fnn_Tensor *x, fnn_Tensor *w, fnn_Tensor *b,
                                 int act);
 /* "ij,jk->ik", as in numpy, by products of matrices. */

@@ -60,6 +60,22 @@ describe("products", function ()
     assert.equal("f16", p:grad():dtype())
   end)
 
+  it("apply any function of one number behind the bias", function ()
+    local x, w, b = whole(3, 2), whole(4, 2), whole(1, 4):reshape(4)
+    for _, act in ipairs{ "relu", "sigmoid", "tanh", "gelu", "silu",
+                          "leaky_relu", "square", "neg" } do
+      local p, q = fnn.Param(w), fnn.Param(w)
+      local y, z = x:linear(p, b, act), x:linear(q, b)
+      z = z[act](z)
+      assert.same(z:totable(), y:totable())
+      y:backward(whole(3, 4))
+      z:backward(whole(3, 4))
+      assert.same(q:grad():totable(), p:grad():totable())
+    end
+    assert.error_matches(function () x:linear(w, b, "rely") end,
+                         "no function of one number is called 'rely'")
+  end)
+
   it("name both shapes", function ()
     local function fails (pattern, f) assert.error_matches(f, pattern) end
     local x = fnn.zeros(2, 3)

@@ -44,7 +44,12 @@ struct Account {
 ** =======================================================
 */
 
-#if defined(__SANITIZE_ADDRESS__)
+/* gcc says it by a macro, clang by a feature. */
+#if !defined(__has_feature)
+#define __has_feature(x) 0
+#endif
+
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
 bool mem_checking (void) { return true; }
 #else
 static bool cache_off;
@@ -100,7 +105,7 @@ void account_free (Account *a, void *p, size_t bytes) {
 }
 
 static void count (Account *a, uint64_t bytes) {
-  uint64_t live = (a->live += bytes);
+  uint64_t live = atomic_fetch_add(&a->live, bytes) + bytes;
   uint64_t peak = a->peak;
   while (live > peak && !atomic_compare_exchange_weak(&a->peak, &peak, live))
     ;

@@ -6,12 +6,20 @@
 #include "cpu.h"
 
 #if defined(__x86_64__)
+#include <cpuid.h>
+
 extern const Kernels cpu_kernels_baseline[2], cpu_kernels_avx2[2],
     cpu_kernels_avx512[2];
 
+/* Not all compilers know this one by name: cpuid leaf 1, ecx, bit 29. */
+static bool has_f16c (void) {
+  unsigned a, b, c, d;
+  return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) != 0;
+}
+
 static bool has_avx2 (void) {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-         __builtin_cpu_supports("f16c");
+         has_f16c();
 }
 
 static bool has_avx512 (void) {

@@ -13,7 +13,8 @@ static Tensor *forward (fnn_Module *m, Tensor *x) {
   return fnn_map(l->op, x, l->a, l->b);
 }
 
-static const Class activation = { { "Activation", module_destroy }, forward,
+static const Class activation = { { "Activation", module_destroy },
+                                  forward,
                                   NULL };
 
 fnn_Module *fnn_nn_activation (int op, double a, double b) {

@@ -32,14 +32,17 @@ static void text (const fnn_Module *m, char *to, size_t size) {
   snprintf(to, size, "%" PRId64 ", %" PRId64, l->count, l->dim);
 }
 
-static const Class embedding = { { "Embedding", module_destroy }, forward,
+static const Class embedding = { { "Embedding", module_destroy },
+                                 forward,
                                  text };
 
 fnn_Module *fnn_nn_embedding (int64_t count, int64_t dim, fnn_Dtype t,
                               const fnn_Device *d, fnn_Generator *g) {
   if (count < 1 || dim < 1)
-    fnn_throw(FNN_EARG, "Embedding: expected sizes of at least 1, got count %"
-              PRId64 " and dim %" PRId64, count, dim);
+    fnn_throw(FNN_EARG,
+              "Embedding: expected sizes of at least 1, got count %" PRId64
+              " and dim %" PRId64,
+              count, dim);
   Embedding *l = module_new(&embedding, sizeof *l);
   l->count = count;
   l->dim = dim;

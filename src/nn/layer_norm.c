@@ -18,11 +18,12 @@ typedef struct LayerNorm {
 static Tensor *forward (fnn_Module *m, Tensor *x) {
   LayerNorm *l = (LayerNorm *)m;
   int skip = x->ndim - l->n;
-  if (skip < 0 || memcmp(x->shape + skip, l->shape,
-                         (size_t)l->n * sizeof *l->shape) != 0)
-    fnn_throw(FNN_ESHAPE, "LayerNorm: expected a shape that ends in %s, got "
-              "%s", shape_print(&(ShapeText){ "" }, l->n, l->shape),
-              shape_text(x));
+  if (skip < 0 ||
+      memcmp(x->shape + skip, l->shape, (size_t)l->n * sizeof *l->shape) != 0)
+    fnn_throw(FNN_ESHAPE,
+              "LayerNorm: expected a shape that ends in %s, got "
+              "%s",
+              shape_print(&(ShapeText){ "" }, l->n, l->shape), shape_text(x));
   return fnn_layer_norm(x, l->n, l->weight ? fnn_value(l->weight) : NULL,
                         l->bias ? fnn_value(l->bias) : NULL, l->eps);
 }
@@ -38,12 +39,12 @@ static void text (const fnn_Module *m, char *to, size_t size) {
            l->weight != NULL ? "" : ", { affine = false }");
 }
 
-static const Class layer_norm = { { "LayerNorm", module_destroy }, forward,
+static const Class layer_norm = { { "LayerNorm", module_destroy },
+                                  forward,
                                   text };
 
 fnn_Module *fnn_nn_layer_norm (int n, const int64_t *shape, double eps,
-                               bool affine, fnn_Dtype t,
-                               const fnn_Device *d) {
+                               bool affine, fnn_Dtype t, const fnn_Device *d) {
   if (n < 1 || n > FNN_MAXDIM)
     fnn_throw(FNN_EARG, "LayerNorm: expected 1 to %d sizes, got %d",
               FNN_MAXDIM, n);

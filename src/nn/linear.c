@@ -33,8 +33,10 @@ static const Class linear = { { "Linear", module_destroy }, forward, text };
 fnn_Module *fnn_nn_linear (int64_t in, int64_t out, bool bias, fnn_Dtype t,
                            const fnn_Device *d, fnn_Generator *g) {
   if (in < 1 || out < 1)
-    fnn_throw(FNN_EARG, "Linear: expected sizes of at least 1, got in %" PRId64
-              " and out %" PRId64, in, out);
+    fnn_throw(FNN_EARG,
+              "Linear: expected sizes of at least 1, got in %" PRId64
+              " and out %" PRId64,
+              in, out);
   double bound = 1 / sqrt((double)in);
   Linear *l = module_new(&linear, sizeof *l);
   l->in = in;

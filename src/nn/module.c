@@ -35,8 +35,7 @@ void module_destroy (void *o) {
 static Member *member_new (fnn_Module *m, MemberKind kind, const char *name) {
   if (m->count == m->capacity) {
     int capacity = m->capacity == 0 ? 2 : 2 * m->capacity;
-    m->members = mem_grow(m->members,
-                          (size_t)m->capacity * sizeof *m->members,
+    m->members = mem_grow(m->members, (size_t)m->capacity * sizeof *m->members,
                           (size_t)capacity * sizeof *m->members);
     m->capacity = capacity;
   }

@@ -290,7 +290,11 @@ Tensor *fnn_linear (Tensor *x, Tensor *w, Tensor *b, int act) {
   x = operand(x, t);
   w = operand(w, t);
   if (b != NULL) b = fnn_cast(b, t);
-  return linear(x, w, b, act, t);
+  const MapRow *row = act >= 0 ? &map_rows[act] : NULL;
+  if (row == NULL || (row->saves == READ_Y && row->nargs == 0))
+    return linear(x, w, b, act, t);
+  return fnn_map(act, linear(x, w, b, -1, t), row->fallback[0],
+                 row->fallback[1]);
 }
 
 /* }====================================================== */

@@ -1,0 +1,279 @@
+/* lmath.c - elementwise functions, operators and reductions in Lua.
+**
+** Each row of map.def, zip.def and reduce.def is a method and a function of
+** its name, x:exp() and fnn.exp(x); those that keep the dtype have a form in
+** place, x:exp_().  A closure holds the number of its row. */
+
+#include <string.h>
+
+#include "../src/ops/ops.h"
+#include "lbox.h"
+
+#define row(L) ((int)lua_tointeger(L, lua_upvalueindex(2)))
+
+/*
+** {======================================================
+** Unary functions
+** =======================================================
+*/
+
+/* The row's parameters from place i on: numbers, or an options table. */
+static void map_arguments (lua_State *L, int i, const MapRow *r, double *v) {
+  const char *const names[3] = { r->arg[0], r->arg[1], NULL };
+  v[0] = r->fallback[0];
+  v[1] = r->fallback[1];
+  if (lua_type(L, i) == LUA_TTABLE) {
+    int o = options(L, i, names);
+    for (int k = 0; k < r->nargs; k++) v[k] = opt_number(L, o, names[k], v[k]);
+    return;
+  }
+  for (int k = 0; k < r->nargs; k++) v[k] = luaL_optnumber(L, i + k, v[k]);
+}
+
+static int map_call (lua_State *L) {
+  fnn_Tensor *x = checktensor(L, 1);
+  int op = row(L);
+  double v[2];
+  map_arguments(L, 2, &map_rows[op], v);
+  void **y = newbox(L, TENSOR);
+  guard(L, *y = fnn_retain(fnn_map(op, x, v[0], v[1])));
+  return 1;
+}
+
+static int map_call_ (lua_State *L) {
+  fnn_Tensor *x = checktensor(L, 1);
+  int op = row(L);
+  double v[2];
+  map_arguments(L, 2, &map_rows[op], v);
+  guard(L, fnn_map_(op, x, v[0], v[1]));
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** Binary functions
+** =======================================================
+*/
+
+static int zip_call (lua_State *L) {
+  int op = row(L);
+  fnn_Tensor *x = testtensor(L, 1), *y = testtensor(L, 2);
+  if (x != NULL && y != NULL) {
+    void **z = newbox(L, TENSOR);
+    guard(L, *z = fnn_retain(fnn_zip(op, x, y)));
+    return 1;
+  }
+  /* A number on one side; what is neither raises as no tensor. */
+  bool left = x == NULL;
+  fnn_Tensor *t = left ? y : x;
+  int at = left ? 1 : 2;
+  if (t == NULL) t = checktensor(L, 1);
+  if (lua_type(L, at) != LUA_TNUMBER)
+    luaL_typeerror(L, at, "fnn.Tensor or number");
+  double v = lua_tonumber(L, at);
+  void **z = newbox(L, TENSOR);
+  guard(L, *z = fnn_retain(fnn_zip_number(op, t, v, left)));
+  return 1;
+}
+
+static int zip_call_ (lua_State *L) {
+  int op = row(L);
+  fnn_Tensor *x = checktensor(L, 1), *y = testtensor(L, 2);
+  double v = y == NULL ? luaL_checknumber(L, 2) : 0;
+  guard(L, if (y != NULL) fnn_zip_(op, x, y);
+        else fnn_zip_number_(op, x, v));
+  lua_settop(L, 1);
+  return 1;
+}
+
+static int math_where (lua_State *L) {
+  fnn_Tensor *c = checktensor(L, 1), *t[2];
+  double v[2] = { 0, 0 };
+  for (int k = 0; k < 2; k++) {
+    t[k] = testtensor(L, k + 2);
+    if (t[k] == NULL) v[k] = luaL_checknumber(L, k + 2);
+  }
+  /* A number takes the other side's dtype. */
+  fnn_Tensor *like = t[0] != NULL ? t[0] : t[1];
+  fnn_Dtype dtype = like != NULL ? (fnn_Dtype)like->dtype : getlib(L)->dtype;
+  void **y = newbox(L, TENSOR);
+  guard(L, for (int k = 0; k < 2; k++)
+             if (t[k] == NULL)
+               t[k] = tensor_scalar(v[k], dtype, c->storage->device);
+        *y = fnn_retain(fnn_where(c, t[0], t[1])));
+  return 1;
+}
+
+static int math_masked_fill (lua_State *L) {
+  fnn_Tensor *x = checktensor(L, 1), *mask = checktensor(L, 2);
+  double v = luaL_checknumber(L, 3);
+  void **y = newbox(L, TENSOR);
+  guard(L, *y = fnn_retain(fnn_masked_fill(x, mask, v)));
+  return 1;
+}
+
+static int math_masked_fill_ (lua_State *L) {
+  fnn_Tensor *x = checktensor(L, 1), *mask = checktensor(L, 2);
+  double v = luaL_checknumber(L, 3);
+  guard(L, tensor_check_write("masked_fill_", x);
+        fnn_copy_(x, fnn_masked_fill(x, mask, v)));
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** Reductions, softmax, norms
+** =======================================================
+*/
+
+static const char *const reduce_options[] = { "keepdim", NULL };
+static const char *const spread_options[] = { "keepdim", "correction", NULL };
+static const char *const norm_options[] = { "keepdim", "p", NULL };
+
+/* The options of a row, and its parameter's fallback. */
+static const char *const *row_options (int op, double *a,
+                                       const char **parameter) {
+  *parameter = NULL;
+  *a = 0;
+  if (op == REDUCE_var || op == REDUCE_std) {
+    *parameter = "correction";
+    *a = 1;
+    return spread_options;
+  }
+  if (op != REDUCE_norm) return reduce_options;
+  *parameter = "p";
+  *a = 2;
+  return norm_options;
+}
+
+/* x:sum(), x:sum(dim ...), x:sum({ dims } [, options]) */
+static int reduce_call (lua_State *L) {
+  fnn_Tensor *x = checktensor(L, 1);
+  int op = row(L), dims[FNN_MAXDIM], next;
+  const char *parameter;
+  double a;
+  const char *const *names = row_options(op, &a, &parameter);
+  int n = checkdims(L, 2, x, dims, &next);
+  int o = options(L, next, names);
+  bool keepdim = opt_boolean(L, o, "keepdim", false);
+  if (parameter != NULL) a = opt_number(L, o, parameter, a);
+  void **y = newbox(L, TENSOR);
+  guard(L, *y = fnn_retain(fnn_reduce(op, x, n, dims, keepdim, a)));
+  return 1;
+}
+
+static int math_cumsum (lua_State *L) {
+  fnn_Tensor *x = checktensor(L, 1);
+  int dim = checkdim(L, 2, x);
+  void **y = newbox(L, TENSOR);
+  guard(L, *y = fnn_retain(fnn_cumsum(x, dim)));
+  return 1;
+}
+
+static int math_softmax (lua_State *L) {
+  fnn_Tensor *x = checktensor(L, 1);
+  int dim = optdim(L, 2, x, -1);
+  void **y = newbox(L, TENSOR);
+  guard(L, *y = fnn_retain(fnn_softmax(x, dim)));
+  return 1;
+}
+
+static int math_log_softmax (lua_State *L) {
+  fnn_Tensor *x = checktensor(L, 1);
+  int dim = optdim(L, 2, x, -1);
+  void **y = newbox(L, TENSOR);
+  guard(L, *y = fnn_retain(fnn_log_softmax(x, dim)));
+  return 1;
+}
+
+/* x:layer_norm(n [, weight, bias, eps]): over the last n dims */
+static int math_layer_norm (lua_State *L) {
+  fnn_Tensor *x = checktensor(L, 1);
+  int n = (int)luaL_optinteger(L, 2, 1);
+  fnn_Tensor *w = opttensor(L, 3), *b = opttensor(L, 4);
+  double eps = luaL_optnumber(L, 5, 1e-5);
+  void **y = newbox(L, TENSOR);
+  guard(L, *y = fnn_retain(fnn_layer_norm(x, n, w, b, eps)));
+  return 1;
+}
+
+/* }====================================================== */
+
+/* Sets t[name] to a closure of f over the Lib and a row; t is on the top. */
+static void set_row (lua_State *L, const char *name, const char *suffix,
+                     lua_CFunction f, int op) {
+  lua_pushfstring(L, "%s%s", name, suffix);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_pushinteger(L, op);
+  lua_pushcclosure(L, f, 2);
+  lua_rawset(L, -3);
+}
+
+/* All rows as entries of the table on the top. */
+static void set_rows (lua_State *L) {
+  for (int i = 0; i < MAP_COUNT; i++) {
+    set_row(L, map_rows[i].name, "", map_call, i);
+    if (map_rows[i].kind != KIND_TEST)
+      set_row(L, map_rows[i].name, "_", map_call_, i);
+  }
+  for (int i = 0; i < ZIP_COUNT; i++) {
+    set_row(L, zip_rows[i].name, "", zip_call, i);
+    if (zip_rows[i].kind != KIND_TEST)
+      set_row(L, zip_rows[i].name, "_", zip_call_, i);
+  }
+  for (int i = 0; i < REDUCE_COUNT; i++)
+    set_row(L, reduce_rows[i].name, "", reduce_call, i);
+}
+
+static const struct {
+  const char *event;
+  int op;
+} operators[] = {
+  { "__add", ZIP_add }, { "__sub", ZIP_sub }, { "__mul", ZIP_mul },
+  { "__div", ZIP_div }, { "__pow", ZIP_pow }, { "__mod", ZIP_remainder },
+  { "__idiv", ZIP_floordiv }, { "__band", ZIP_bitand },
+  { "__bor", ZIP_bitor }, { "__bxor", ZIP_bitxor }, { "__shl", ZIP_shl },
+  { "__shr", ZIP_shr },
+};
+
+static void set_operators (lua_State *L, Kind k) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, getlib(L)->meta[k]);
+  for (int i = 0; i < countof(operators); i++)
+    set_row(L, operators[i].event, "", zip_call, operators[i].op);
+  set_row(L, "__unm", "", map_call, MAP_neg);
+  set_row(L, "__bnot", "", map_call, MAP_bitnot);
+  lua_pop(L, 1);
+}
+
+static const luaL_Reg both[] = {
+  { "where", math_where },
+  { "masked_fill", math_masked_fill },
+  { "cumsum", math_cumsum },
+  { "softmax", math_softmax },
+  { "log_softmax", math_log_softmax },
+  { "layer_norm", math_layer_norm },
+  { NULL, NULL }
+};
+
+static const luaL_Reg methods[] = {
+  { "masked_fill_", math_masked_fill_ },
+  { NULL, NULL }
+};
+
+void open_math (lua_State *L) {
+  set_operators(L, TENSOR);
+  set_operators(L, PARAM);
+  addmethods(L, TENSOR, methods);
+  addmethods(L, TENSOR, both);
+  pushmethods(L, TENSOR);
+  set_rows(L);
+  lua_pop(L, 1);
+  set_rows(L);
+  addfunctions(L, both);
+}
