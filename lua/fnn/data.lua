@@ -9,6 +9,10 @@
 local fnn, _, internals = ...
 local data, io = fnn.data, fnn.io
 local Dataset, Loader = internals.Dataset, internals.Loader
+-- What C lends to this file and scripts do not see.
+local c_loader, point, digits_bytes = data.loader, data.point,
+                                      data.digits_bytes
+data.loader, data.point, data.digits_bytes = nil, nil, nil
 local error, getmetatable, ipairs, pairs, select, setmetatable, type =
   error, getmetatable, ipairs, pairs, select, setmetatable, type
 local floor, max, min = math.floor, math.max, math.min
@@ -72,7 +76,7 @@ function LuaLoader:next()
   end
   local ds, order = self.ds, self.order
   for i = 1, n do
-    for k = 1, #x do data.point(view[k], x[k], i) end
+    for k = 1, #x do point(view[k], x[k], i) end
     ds:get(order and order[first + i] + 1 or first + i, unpack(view))
   end
   if self.device then
@@ -119,7 +123,7 @@ function data.DataLoader(ds, opts)
   check(opts or {}, loader_options)
   for k, v in pairs(opts or {}) do o[k] = v end
   o.batch, o.batch_size = o.batch or o.batch_size, nil
-  if getmetatable(ds) == "fnn.Dataset" then return data.loader(ds, o) end
+  if getmetatable(ds) == "fnn.Dataset" then return c_loader(ds, o) end
   return lua_loader(ds, o)
 end
 
@@ -301,7 +305,7 @@ end
 -- Repository's "Optical Recognition of Handwritten Digits" (8 by 8, inputs
 -- 0 .. 1 of shape (1, 8, 8), labels 0 .. 9), which are in the library.
 function data.digits()
-  local x, y = data.digits_bytes()
+  local x, y = digits_bytes()
   return data.TensorDataset(
     { x:unsqueeze(2), dtype = "f32", scale = 1 / 16 }, y)
 end

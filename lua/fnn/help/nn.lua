@@ -81,6 +81,9 @@ Module:to(...: string|table) -> Module
 Module:describe() -> string
   What print shows in parentheses behind the class; a class may have its own.
 
+Module:summary(...: Tensor|table) -> table
+  As fnn.summary.
+
 # Saving models
 
 Module:state_dict() -> table
