@@ -23,7 +23,7 @@
 local manual = {}
 
 local subjects = {
-  "tensor", "shape", "ops", "random", "grad", "optim", "program"
+  "tensor", "shape", "ops", "random", "grad", "nn", "optim", "program"
 }
 
 -- Splits a list of parameters at the commas outside brackets.
