@@ -1325,6 +1325,21 @@ function fnn.nn.Softplus(beta, threshold) end
 ---@return fnn.Module
 function fnn.nn.Softsign() end
 
+---Logits (n, classes) or (n, classes, ...) against ids (from 0) or probabilities
+---of the logits' shape, in one pass. Options: weight (one a class),
+---ignore_index (-100), label_smoothing (0), reduction ("mean", "sum", "none").
+---The mean is over the weights of the ids that count; when none counts it is 0.
+---@param target fnn.Tensor|integer[]
+---@param options? table
+---@return fnn.Tensor
+function Tensor:cross_entropy(target, options) end
+
+---Squared differences. Option: reduction ("mean", "sum", "none").
+---@param target fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function Tensor:mse(target, options) end
+
 ---How badly logits x (n, classes) predict class ids, or probabilities, in
 ---target; the mean over the rows.
 ---reduction: string = "mean"      or "sum", "none"
