@@ -50,7 +50,7 @@ local function captions(n, o)
   local list, widest, lines = {}, 0, 0
   for i = 1, n do
     local label, truth = text_of(o.labels, i), text_of(o.wrong, i)
-    local second = truth and truth ~= "" and "not " .. truth or nil
+    local second = truth and truth ~= "" and "is " .. truth or nil
     list[i] = { label = label or "", second = second, wrong = truth ~= nil }
     widest = max(widest, #list[i].label, second and #second or 0)
     lines = max(lines, second and 2 or label and 1 or 0)
