@@ -16,9 +16,12 @@ BUILD   ?= build
 OPT     ?= -O3 -g
 LUA     ?= $(firstword $(foreach p,lua5.4 lua54 lua-5.4 lua,$(shell \
              pkg-config --exists '$(p) >= 5.4' 2>/dev/null && echo $(p))))
+comma   := ,
 PKGS    := jansson libpng zlib
 LUA_CFLAGS := $(shell pkg-config --cflags $(LUA))
 LUA_LIBS   := $(shell pkg-config --libs $(LUA))
+# The program takes Lua whole from the static library, where there is one.
+LUA_WHOLE  := $(wildcard $(shell pkg-config --variable=libdir $(LUA))/lib$(LUA).a)
 LIBS    := $(shell pkg-config --libs $(PKGS)) -lm -lpthread
 
 # Line editing in the program, where libedit is.
@@ -98,7 +101,9 @@ $(BUILD)/fnn.so: $(BOBJ) $(BUILD)/libfnn.so
 
 # The program holds engine and Lua, and exports Lua's API for C modules.
 $(BUILD)/fnn: $(POBJ) $(BOBJ) $(EOBJ)
-	$(CC) -Wl,-E $(SAN) $(LDFLAGS) -o $@ $^ $(LUA_LIBS) $(LIBS) $(EDIT_LIBS) -ldl
+	$(CC) -Wl,-E $(SAN) $(LDFLAGS) -o $@ $^ $(if $(LUA_WHOLE),\
+	  -Wl$(comma)--whole-archive $(LUA_WHOLE) -Wl$(comma)--no-whole-archive,\
+	  $(LUA_LIBS)) $(LIBS) $(EDIT_LIBS) -ldl
 
 $(BUILD)/src/%.o: src/%.c
 	@mkdir -p $(@D)

@@ -140,6 +140,10 @@ function Tensor:device() end
 ---@return boolean
 function Tensor:is_contiguous() end
 
+---Gives the memory back now. Any later use of this handle raises; other tensors
+---over the same memory keep it. Every object of the library has it.
+function Tensor:release() end
+
 ---Another dtype or device, or both: x:to "f64", x:to{ dtype = "f16" }. x itself
 ---when there is nothing to do.
 ---@param what string|table
@@ -159,6 +163,19 @@ function Tensor:clone() end
 ---@param y fnn.Tensor
 ---@return fnn.Tensor
 function Tensor:copy_(y) end
+
+---x where condition is true, else y; all broadcast.
+---@param condition fnn.Tensor
+---@param x fnn.Tensor|number
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function fnn.where(condition, x, y) end
+
+---value where mask is true, else x.
+---@param mask fnn.Tensor
+---@param value number
+---@return fnn.Tensor
+function Tensor:masked_fill(mask, value) end
 
 ---Writes one value everywhere.
 ---@param value number
@@ -721,13 +738,13 @@ function Tensor:softplus(beta, threshold) end
 ---@return fnn.Tensor
 function Tensor:softsign() end
 
----Exponentials along dim, scaled so that they sum to 1.
----@param dim integer
+---Exponentials along dim (-1), scaled so that they sum to 1.
+---@param dim? integer
 ---@return fnn.Tensor
 function Tensor:softmax(dim) end
 
 ---The logarithm of softmax, without overflow.
----@param dim integer
+---@param dim? integer
 ---@return fnn.Tensor
 function Tensor:log_softmax(dim) end
 
@@ -737,6 +754,88 @@ function Tensor:log_softmax(dim) end
 ---@param options? table
 ---@return fnn.Tensor
 function Tensor:dropout(p, options) end
+
+---The sum. Its precision does not fall with length.
+---keepdim: boolean = false    keeps reduced dimensions with size 1
+---@param ... integer|table
+---@return fnn.Tensor
+function Tensor:sum(...) end
+
+---The mean.
+---@param ... integer|table
+---@return fnn.Tensor
+function Tensor:mean(...) end
+
+---The product.
+---@param ... integer|table
+---@return fnn.Tensor
+function Tensor:prod(...) end
+
+---The largest element; NaN if there is one.
+---@param ... integer|table
+---@return fnn.Tensor
+function Tensor:max(...) end
+
+---The smallest element; NaN if there is one.
+---@param ... integer|table
+---@return fnn.Tensor
+function Tensor:min(...) end
+
+---The id of the largest element along a dimension, or among all: from 0.
+---@param ... integer|table
+---@return fnn.Tensor
+function Tensor:argmax(...) end
+
+---The id of the smallest element.
+---@param ... integer|table
+---@return fnn.Tensor
+function Tensor:argmin(...) end
+
+---Whether any element is not zero.
+---@param ... integer|table
+---@return fnn.Tensor
+function Tensor:any(...) end
+
+---Whether no element is zero.
+---@param ... integer|table
+---@return fnn.Tensor
+function Tensor:all(...) end
+
+---The variance.
+---correction: number = 1    what is taken off the count; 0 for a population
+---@param ... integer|table
+---@return fnn.Tensor
+function Tensor:var(...) end
+
+---The standard deviation, with the options of var.
+---@param ... integer|table
+---@return fnn.Tensor
+function Tensor:std(...) end
+
+---The p-norm: the p-th root of the sum of p-th powers of the magnitudes.
+---p: number = 2    any, also math.huge
+---@param ... integer|table
+---@return fnn.Tensor
+function Tensor:norm(...) end
+
+---The logarithm of the sum of exponentials, without overflow.
+---@param ... integer|table
+---@return fnn.Tensor
+function Tensor:logsumexp(...) end
+
+---The sums of all places along dim up to each.
+---@param dim integer
+---@return fnn.Tensor
+function Tensor:cumsum(dim) end
+
+---The last n (1) dimensions scaled to mean 0 and variance 1, then times weight
+---plus bias.
+---@param n? integer
+---@param weight? fnn.Tensor
+---@param bias? fnn.Tensor
+---@param eps? number
+---@return fnn.Tensor
+function Tensor:layer_norm(n, weight, bias, eps) end
 
 ---Seeds the state's generator. Seeds from 2^63 on are given in decimal digits.
 ---@param seed integer|string
@@ -951,6 +1050,338 @@ function Param:is_frozen() end
 ---@return fnn.Param
 function Param:to(what, more) end
 
+fnn.nn = {}
+
+---A new class. Give it init(self, ...), which makes the parts, and
+---forward(self, x, ...).
+---@param name string
+---@param parent? table
+---@return table
+function fnn.nn.module(name, parent) end
+
+---Assigned to a field, a buffer that moves with the model but is not saved.
+---@param x fnn.Tensor
+---@return fnn.Tensor
+function fnn.nn.transient(x) end
+
+---Runs the model on inputs (or zeros of the shapes given) and tells, for print,
+---the shape of each module's output and how many parameters are its own.
+---@param model fnn.Module
+---@param ... fnn.Tensor|table
+---@return table
+function fnn.summary(model, ...) end
+
+---@class fnn.Module
+---@overload fun(...: any): fnn.Tensor
+local Module = {}
+
+---All its Params, each once.
+---@return fnn.Param[]
+function Module:parameters() end
+
+---An iterator over names and Params.
+---@return function
+function Module:named_parameters() end
+
+---The Params that are not frozen.
+---@return fnn.Param[]
+function Module:trainable_parameters() end
+
+---Its tensors that are no Params.
+---@return fnn.Tensor[]
+function Module:buffers() end
+
+---An iterator over names and buffers.
+---@return function
+function Module:named_buffers() end
+
+---It and all modules below it.
+---@return fnn.Module[]
+function Module:modules() end
+
+---An iterator over names and modules; its own name is "".
+---@return function
+function Module:named_modules() end
+
+---The modules in its own fields.
+---@return fnn.Module[]
+function Module:children() end
+
+---An iterator over names and children.
+---@return function
+function Module:named_children() end
+
+---The number of elements of all parameters, and of those that are not frozen.
+---@return integer
+---@return integer
+function Module:parameter_count() end
+
+---A part by its path, "layers.0.weight", or nil.
+---@param path string
+---@return any
+function Module:get(path) end
+
+---Whether it is of that class, or of one that inherits from it.
+---@param class table
+---@return boolean
+function Module:is_a(class) end
+
+---Goes into training: Dropout drops. train(false) is eval.
+---@param on? boolean
+---@return fnn.Module
+function Module:train(on) end
+
+---Goes into evaluation: Dropout passes all.
+---@return fnn.Module
+function Module:eval() end
+
+---Freezes all its parameters.
+---@return fnn.Module
+function Module:freeze() end
+
+---Undoes freeze.
+---@return fnn.Module
+function Module:unfreeze() end
+
+---Drops the gradients of all its parameters.
+---@return fnn.Module
+function Module:zero_grad() end
+
+---Calls f(module) for each module, parts before the module that holds them.
+---@param f function
+---@return fnn.Module
+function Module:apply(f) end
+
+---Moves parameters and buffers to a device or dtype. Params keep their identity,
+---integers their dtype.
+---@param ... string|table
+---@return fnn.Module
+function Module:to(...) end
+
+---What print shows in parentheses behind the class; a class may have its own.
+---@return string
+function Module:describe() end
+
+---As fnn.summary.
+---@param ... fnn.Tensor|table
+---@return table
+function Module:summary(...) end
+
+---Its tensors by name, in order.
+---@return table
+function Module:state_dict() end
+
+---Fills the model from tensors by name. All is checked before the first write.
+---Returns lists of names: loaded, missing, unexpected, mismatched, ignored.
+---strict: boolean = true               missing or unexpected tensors raise
+---ignore_mismatched: boolean = false   leaves those of another shape alone
+---rename: function|table               the model's name for one in the file
+---@param state table
+---@param options? table
+---@return table
+function Module:load_state_dict(state, options) end
+
+---Writes a safetensors file, whole or not at all.
+---metadata: table    strings by name to keep in it
+---@param path string
+---@param options? table
+---@return fnn.Module
+function Module:save(path, options) end
+
+---load_state_dict from a safetensors file.
+---@param path string
+---@param options? table
+---@return table
+function Module:load(path, options) end
+
+---x times weight transposed, plus bias: (..., inputs) to (..., outputs).
+---bias: boolean = true    whether it has one
+---@param inputs integer
+---@param outputs integer
+---@param options? table
+---@return fnn.Module
+function fnn.nn.Linear(inputs, outputs, options) end
+
+---A vector of size dim for each id 0 .. count-1.
+---@param count integer
+---@param dim integer
+---@param options? table
+---@return fnn.Module
+function fnn.nn.Embedding(count, dim, options) end
+
+---The last dimensions scaled to mean 0 and variance 1, then by a weight and a
+---bias.
+---eps: number = 1e-5        keeps the division finite
+---affine: boolean = true    whether it has weight and bias
+---@param size integer|integer[]
+---@param options? table
+---@return fnn.Module
+function fnn.nn.LayerNorm(size, options) end
+
+---In training zeroes each element with probability p (0.5) and scales the rest.
+---@param p? number
+---@param options? table
+---@return fnn.Module
+function fnn.nn.Dropout(p, options) end
+
+---Dimensions first (2) to last (-1) as one.
+---@param first? integer
+---@param last? integer
+---@return fnn.Module
+function fnn.nn.Flatten(first, last) end
+
+---x as it is.
+---@return fnn.Module
+function fnn.nn.Identity() end
+
+---softmax along dim (-1).
+---@param dim? integer
+---@return fnn.Module
+function fnn.nn.Softmax(dim) end
+
+---log_softmax along dim (-1).
+---@param dim? integer
+---@return fnn.Module
+function fnn.nn.LogSoftmax(dim) end
+
+---Calls its modules one after the other.
+---@param ... fnn.Module|table
+---@return fnn.Module
+function fnn.nn.Sequential(...) end
+
+---Modules by place: list[1], #list, append, insert, remove, extend.
+---@param ... fnn.Module|table
+---@return fnn.Module
+function fnn.nn.ModuleList(...) end
+
+---Modules by name: dict.name, keys().
+---@param modules? table
+---@return fnn.Module
+function fnn.nn.ModuleDict(modules) end
+
+---relu.
+---@return fnn.Module
+function fnn.nn.ReLU() end
+
+---relu6.
+---@return fnn.Module
+function fnn.nn.ReLU6() end
+
+---leaky_relu.
+---@param slope? number|table
+---@return fnn.Module
+function fnn.nn.LeakyReLU(slope) end
+
+---elu.
+---@param alpha? number|table
+---@return fnn.Module
+function fnn.nn.ELU(alpha) end
+
+---selu.
+---@return fnn.Module
+function fnn.nn.SELU() end
+
+---gelu.
+---approximate: string = "none"    or "tanh"
+---@param options? table
+---@return fnn.Module
+function fnn.nn.GELU(options) end
+
+---silu.
+---@return fnn.Module
+function fnn.nn.SiLU() end
+
+---mish.
+---@return fnn.Module
+function fnn.nn.Mish() end
+
+---sigmoid.
+---@return fnn.Module
+function fnn.nn.Sigmoid() end
+
+---log_sigmoid.
+---@return fnn.Module
+function fnn.nn.LogSigmoid() end
+
+---hardsigmoid.
+---@return fnn.Module
+function fnn.nn.Hardsigmoid() end
+
+---hardswish.
+---@return fnn.Module
+function fnn.nn.Hardswish() end
+
+---tanh.
+---@return fnn.Module
+function fnn.nn.Tanh() end
+
+---softplus.
+---@param beta? number|table
+---@param threshold? number
+---@return fnn.Module
+function fnn.nn.Softplus(beta, threshold) end
+
+---softsign.
+---@return fnn.Module
+function fnn.nn.Softsign() end
+
+---Logits (n, classes) or (n, classes, ...) against ids (from 0) or probabilities
+---of the logits' shape, in one pass. Options: weight (one a class),
+---ignore_index (-100), label_smoothing (0), reduction ("mean", "sum", "none").
+---The mean is over the weights of the ids that count; when none counts it is 0.
+---@param target fnn.Tensor|integer[]
+---@param options? table
+---@return fnn.Tensor
+function Tensor:cross_entropy(target, options) end
+
+---Squared differences. Option: reduction ("mean", "sum", "none").
+---@param target fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function Tensor:mse(target, options) end
+
+---How badly logits x (n, classes) predict class ids, or probabilities, in
+---target; the mean over the rows.
+---reduction: string = "mean"      or "sum", "none"
+---weight: Tensor                  a weight for each class
+---ignore_index: integer = -100    rows with this id do not count
+---label_smoothing: number = 0     the share that goes to all classes alike
+---@param x fnn.Tensor
+---@param target fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.cross_entropy(x, target, options) end
+
+---The mean of the squared differences.
+---reduction: string = "mean"    or "sum", "none"
+---@param x fnn.Tensor
+---@param target fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.mse_loss(x, target, options) end
+
+---cross_entropy with these options, as a module.
+---@param options? table
+---@return fnn.Module
+function fnn.nn.CrossEntropyLoss(options) end
+
+---mse_loss with these options, as a module.
+---@param options? table
+---@return fnn.Module
+function fnn.nn.MSELoss(options) end
+
+---Normal numbers of deviation sqrt(2 / inputs), for relu (He et al. 2015).
+---@param shape integer[]
+---@param options? table
+---@return fnn.Tensor
+function fnn.kaiming(shape, options) end
+
+---Uniform numbers in +-sqrt(6 / (inputs + outputs)) (Glorot and Bengio 2010).
+---@param shape integer[]
+---@param options? table
+---@return fnn.Tensor
+function fnn.xavier(shape, options) end
+
 fnn.optim = {}
 
 ---Gradient descent, with momentum if asked.
@@ -1052,6 +1483,264 @@ function Optimizer:clip_grad_value(most) end
 ---As optim.gradients_are_finite.
 ---@return boolean
 function Optimizer:gradients_are_finite() end
+
+fnn.data = {}
+
+---Items along the first dimension of tensors of one length. A field may be
+---{ tensor, dtype = , scale = }: converted and scaled as it is read.
+---@param ... fnn.Tensor|table
+---@return fnn.Dataset
+function fnn.data.TensorDataset(...) end
+
+---1797 real handwritten digits of 8 by 8 pixels, (1, 8, 8) from 0 to 1, and
+---their labels. In the library.
+---@return fnn.Dataset
+function fnn.data.digits() end
+
+---Two IDX files, plain or .gz, as MNIST has them: images (1, h, w) from 0 to 1.
+---@param images string
+---@param labels string
+---@return fnn.Dataset
+function fnn.data.from_idx(images, labels) end
+
+---Two .npy files.
+---@param x string
+---@param y string
+---@return fnn.Dataset
+function fnn.data.from_npy(x, y) end
+
+---The last targets columns of a table of numbers are targets, the others inputs.
+---Also returns the names of the columns. Options as io.read_csv.
+---@param path string
+---@param targets integer
+---@param options? table
+---@return fnn.Dataset
+---@return string[]
+function fnn.data.from_csv(path, targets, options) end
+
+---Inputs, and class ids of the last column (or option label). Also returns the
+---names of the classes, id 0 first, and of the columns.
+---@param path string
+---@param options? table
+---@return fnn.Dataset
+---@return string[]
+---@return string[]
+function fnn.data.from_csv_labeled(path, options) end
+
+---Rows of n zeros with a one at each label.
+---@param labels fnn.Tensor
+---@param n integer
+---@return fnn.Tensor
+function fnn.data.one_hot_targets(labels, n) end
+
+---x with each column scaled to mean 0 and deviation 1, and what does the same to
+---other data: s:apply(x), s:state().
+---@param x fnn.Tensor
+---@return fnn.Tensor
+---@return table
+function fnn.data.standardize(x) end
+
+---What standardize returned, from its state().
+---@param state table
+---@return table
+function fnn.data.Standardizer(state) end
+
+---The ids 0 .. n-1 in the order of an epoch.
+---@param n integer
+---@param seed integer
+---@param epoch integer
+---@return fnn.Tensor
+function fnn.data.order(n, seed, epoch) end
+
+---@class fnn.Dataset
+local Dataset = {}
+
+---The shape and dtype of each field of an item.
+---@return table[]
+function Dataset:fields() end
+
+---The items with these ids as a batch, a tensor a field.
+---@param ids fnn.Tensor|integer[]
+---@return fnn.Tensor
+---@return fnn.Tensor
+function Dataset:items(ids) end
+
+---All items as one batch.
+---@return fnn.Tensor
+---@return fnn.Tensor
+function Dataset:all() end
+
+---The items with these ids, as a dataset.
+---@param ids fnn.Tensor|integer[]
+---@return fnn.Dataset
+function Dataset:subset(ids) end
+
+---That fraction of the items, and the others, in random order.
+---seed: integer = 0    chooses the order
+---@param fraction number
+---@param options? table
+---@return fnn.Dataset
+---@return fnn.Dataset
+function Dataset:split(fraction, options) end
+
+---As split, with each class's share on both sides.
+---seed: integer = 0     chooses the items
+---field: integer = 2    which field has the classes
+---@param fraction number
+---@param options? table
+---@return fnn.Dataset
+---@return fnn.Dataset
+function Dataset:split_stratified(fraction, options) end
+
+---Iterates once over the dataset, n items at a time. Options of DataLoader.
+---epoch: integer = 0    whose order it is
+---@param n integer
+---@param options? table
+---@return function
+function Dataset:batches(n, options) end
+
+---Gives batches, each epoch in an order that seed and epoch alone decide.
+---batch: integer = 1            items a batch, also batch_size
+---shuffle: boolean = false      a new order each epoch
+---seed: integer = 0             of the order
+---drop_last: boolean = false    leaves out a last batch that is not full
+---prefetch: integer             batches read ahead on a thread
+---device: string                where batches go
+---@param dataset fnn.Dataset|table
+---@param options? table
+---@return fnn.Loader
+function fnn.data.DataLoader(dataset, options) end
+
+---@class fnn.Loader
+local Loader = {}
+
+---Iterates over the batches of epoch n; without n over what is left of the
+---present one, or over the next.
+---@param n? integer
+---@return function
+function Loader:epoch(n) end
+
+---The next batch, or nothing at the end of the epoch.
+---@return fnn.Tensor
+---@return fnn.Tensor
+function Loader:next() end
+
+---Goes to a batch of an epoch; both count what has been done, so from 0.
+---@param epoch integer
+---@param batch? integer
+function Loader:start(epoch, batch) end
+
+---The epoch, and how many of its batches have been given.
+---@return integer
+---@return integer
+function Loader:cursor() end
+
+fnn.io = {}
+
+---A safetensors file, whose tensors are read one at a time.
+---@param path string
+---@return fnn.Safetensors
+function fnn.io.open_safetensors(path) end
+
+---Writes { { name, tensor }, ... } in this order, and strings by name.
+---@param path string
+---@param tensors table[]
+---@param metadata? table
+function fnn.io.save_safetensors(path, tensors, metadata) end
+
+---A numpy array.
+---@param path string
+---@return fnn.Tensor
+function fnn.io.read_npy(path) end
+
+---Writes a numpy array.
+---@param path string
+---@param x fnn.Tensor
+function fnn.io.write_npy(path, x) end
+
+---An IDX file, plain or .gz.
+---@param path string
+---@return fnn.Tensor
+function fnn.io.read_idx(path) end
+
+---A table of numbers (rows, columns), plain or .gz, and the names of its
+---columns; with label also its class ids and the names of the classes.
+---separator: string = ","    between fields
+---header: boolean            whether the first row has names; else it is guessed
+---label: integer             the column of class names; -1 is the last
+---dtype: string = "f32"      or "f64"
+---@param path string
+---@param options? table
+---@return fnn.Tensor
+---@return string[]
+---@return fnn.Tensor
+---@return string[]
+function fnn.io.read_csv(path, options) end
+
+---An image, u8 (height, width, channels), and its texts by name.
+---channels: integer = 0    1 grey, 2 with alpha, 3 RGB, 4 RGBA; 0 as it is
+---@param path string
+---@param options? table
+---@return fnn.Tensor
+---@return table
+function fnn.io.read_png(path, options) end
+
+---Writes u8 (height, width) or (height, width, channels).
+---@param path string
+---@param image fnn.Tensor
+---@param texts? table
+function fnn.io.write_png(path, image, texts) end
+
+---Writes into an RGB image; x and y are places. color is 0xRRGGBB, white
+---without.
+---@param image fnn.Tensor
+---@param x integer
+---@param y integer
+---@param text string
+---@param color? integer
+---@param scale? integer
+function fnn.io.draw_text(image, x, y, text, color, scale) end
+
+---Draws a rectangle into an RGB image, filled when line is 0 or missing.
+---@param image fnn.Tensor
+---@param x integer
+---@param y integer
+---@param width integer
+---@param height integer
+---@param color? integer
+---@param line? integer
+function fnn.io.draw_rect(image, x, y, width, height, color, line) end
+
+---@class fnn.Safetensors
+local Safetensors = {}
+
+---The names of the tensors.
+---@return string[]
+function Safetensors:names() end
+
+---Whether there is one of that name.
+---@param name string
+---@return boolean
+function Safetensors:has(name) end
+
+---Its sizes.
+---@param name string
+---@return integer[]
+function Safetensors:shape(name) end
+
+---Its dtype as the file has it: "F16".
+---@param name string
+---@return string
+function Safetensors:dtype(name) end
+
+---The tensor.
+---@param name string
+---@return fnn.Tensor
+function Safetensors:read(name) end
+
+---Strings by name.
+---@return table
+function Safetensors:metadata() end
 
 ---Opens a prompt in the midst of a script, until Ctrl-D, and returns nothing.
 ---env is the table of globals there, the script's own if it is left out: give

@@ -23,6 +23,7 @@
 #include <lualib.h>
 
 #include "../src/core/core.h"
+#include "../src/fnn_nn.h"
 #include "fnnlib.h"
 
 /* The classes of boxes (ORDER KIND). */
@@ -218,6 +219,28 @@ void slot_call (Slot_ *s, int n, fnn_Tensor *const *args, int nr,
 
 /* }====================================================== */
 
+/*
+** {======================================================
+** Modules
+** =======================================================
+*/
+
+fnn_Module *checkmodule (lua_State *L, int i);
+/* Push the name of the class of the module at i, and what kind of value is at
+** i ("fnn.Tensor", "number"), for messages. */
+const char *push_class_name (lua_State *L, int i);
+const char *push_type_name (lua_State *L, int i);
+/* Adds a name to the list in a module's table of fields, once. */
+void add_field_name (lua_State *L, int fields, const char *name);
+/* Pushes a table of what fnn/nn/ is written with; add_layers adds to it. */
+void push_nn (lua_State *L);
+void add_layers (lua_State *L);
+/* Pushes " (in 0.inner: Linear)", the place of the module that is running
+** among those it is part of, or "" when none is. */
+void push_module_place (lua_State *L);
+
+/* }====================================================== */
+
 /* Runs a full collection when enough has been made since the last one. */
 void collect_if_due (lua_State *L, Lib *lib);
 
@@ -233,12 +256,6 @@ void open_nn (lua_State *L);
 void open_optim (lua_State *L);
 void open_data (lua_State *L);
 void open_io (lua_State *L);
-
-/* Pushes a table of what fnn/nn/ is written with. */
-void push_nn (lua_State *L);
-/* Pushes " (in 0.inner: Linear)", the place of the module that is running
-** among those it is part of, or "" when none is. */
-void push_module_place (lua_State *L);
 
 /* The values of a tensor as text. */
 int tensor_tostring (lua_State *L);

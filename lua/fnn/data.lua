@@ -14,9 +14,11 @@ load "data/scale"
 load "data/files"
 load "data/mnist"
 
-local ipairs, pairs, select, type = ipairs, pairs, select, type
-local floor, max, min = math.floor, math.max, math.min
-local math_type, move, sort = math.type, table.move, table.sort
+local getmetatable, ipairs, pairs, select, tostring, type =
+  getmetatable, ipairs, pairs, select, tostring, type
+local abs, floor, max, min = math.abs, math.floor, math.max, math.min
+local math_type, move, sort, unpack =
+  math.type, table.move, table.sort, table.unpack
 local raise, check = options.raise, options.check
 
 -- ds:batches(n, options): iterates once over the dataset in batches of n;
@@ -38,26 +40,64 @@ end
 -- Splits
 ---------------------------------------------------------------------------
 
-local function fraction(f)
-  if type(f) ~= "number" or not (f >= 0 and f <= 1) then
-    raise("split: expected a fraction from 0 to 1, got %s", f)
+-- A fraction, or a list of fractions that add up to 1, as a list.
+local function fractions(f)
+  local list = type(f) == "number" and { f, 1 - f } or f
+  if type(list) ~= "table" or #list == 0 then
+    raise("split: expected a fraction or a list of them, got %s", type(f))
   end
+  local sum = 0
+  for _, v in ipairs(list) do
+    if type(v) ~= "number" or not (v >= 0 and v <= 1) then
+      raise("split: expected fractions from 0 to 1, got %s", tostring(v))
+    end
+    sum = sum + v
+  end
+  if abs(sum - 1) > 1e-6 then
+    raise("split: the fractions must add up to 1 (got %g)", sum)
+  end
+  return list
 end
 
--- Elements first .. last of a list, as a list.
-local function part(list, first, last)
-  return move(list, first, last, 1, {})
+-- How many of n items are in the parts up to each; with each set, no part
+-- whose fraction is above 0 stays empty, where n is enough.
+local function bounds(n, list, each)
+  local at, sum, wanted = {}, 0, 0
+  for i, f in ipairs(list) do
+    sum = sum + f
+    at[i] = i == #list and n or min(n, floor(sum * n + 0.5))
+    if f > 0 then wanted = wanted + 1 end
+  end
+  if not each or n < wanted then return at end
+  local left, before = wanted, 0
+  for i, f in ipairs(list) do
+    local own = f > 0 and 1 or 0
+    left = left - own
+    at[i] = max(before + own, min(at[i], n - left))
+    before = at[i]
+  end
+  return at
+end
+
+-- A subset of ds for each list of ids.
+local function subsets(ds, lists)
+  for i, ids in ipairs(lists) do lists[i] = ds:subset(ids) end
+  return unpack(lists)
 end
 
 -- ds:split(fraction, { seed = }): the items of the first part, fraction of
--- them, and the others, in random order.
+-- them, and the others, in random order; or a part for each of a list of
+-- fractions.
 function Dataset:split(f, opts)
-  fraction(f)
+  local list = fractions(f)
   local o = check("split", opts, { seed = 0 })
   local order = data.order(#self, o.seed, 0):totable()
-  local k = floor(f * #order + 0.5)
-  return self:subset(part(order, 1, k)),
-         self:subset(part(order, k + 1, #order))
+  local parts, first = {}, 1
+  for i, last in ipairs(bounds(#order, list)) do
+    parts[i] = move(order, first, last, 1, {})
+    first = last + 1
+  end
+  return subsets(self, parts)
 end
 
 -- The labels in a field, ids or one-hot rows, as ids; only a piece of the
@@ -65,19 +105,18 @@ end
 local function labels_of(ds, field)
   local n = #ds:fields()
   if math_type(field) ~= "integer" or field < 1 or field > n then
-    raise("split_stratified: field %s of %d", field, n)
+    raise("split_stratified: no field %s (there are %d)", tostring(field), n)
   end
   local list = {}
   for first = 0, #ds - 1, 1024 do
     local ids = fnn.arange(first, min(first + 1024, #ds), { dtype = "i64" })
     local y = select(field, ds:items(ids))
     if y:ndim() == 2 and y:size(2) > 1 then y = y:argmax(2) end
-    if y:ndim() ~= 1 then y = y:reshape(-1) end
-    if #y ~= #ids then
-      raise("split_stratified: field %d has no labels: an id or a one-hot "
-            .. "row an item", field)
+    if y:numel() ~= #ids then
+      raise("split_stratified: field %d has no labels (expected an id or a "
+            .. "one-hot row an item)", field)
     end
-    move(y:totable(), 1, #y, #list + 1, list)
+    move(y:reshape(-1):totable(), 1, #ids, #list + 1, list)
   end
   return list
 end
@@ -98,23 +137,33 @@ local function by_class(labels)
 end
 
 -- ds:split_stratified(fraction, { seed =, field = }): as split, with each
--- class's share on both sides; a class of two or more is on both.
+-- class's share in every part, and a class of enough items in all of them.
 function Dataset:split_stratified(f, opts)
-  fraction(f)
+  local list = fractions(f)
   local o = check("split_stratified", opts, { seed = 0, field = 2 })
   local groups, classes = by_class(labels_of(self, o.field))
-  local first, second = {}, {}
+  local parts = {}
+  for i = 1, #list do parts[i] = {} end
   for index, c in ipairs(classes) do
     local g = groups[c]
     local order = data.order(#g, o.seed, index):totable()
-    local k = floor(f * #g + 0.5)
-    if #g >= 2 and f > 0 and f < 1 then k = max(1, min(#g - 1, k)) end
-    for i, at in ipairs(order) do
-      local to = i <= k and first or second
-      to[#to + 1] = g[at + 1]
+    local first = 1
+    for i, last in ipairs(bounds(#g, list, true)) do
+      local to = parts[i]
+      for k = first, last do to[#to + 1] = g[order[k] + 1] end
+      first = last + 1
     end
   end
-  sort(first)
-  sort(second)
-  return self:subset(first), self:subset(second)
+  for i = 1, #list do sort(parts[i]) end
+  return subsets(self, parts)
+end
+
+-- The same as functions: data.split(ds, ...).
+for _, name in ipairs { "split", "split_stratified" } do
+  data[name] = function (ds, ...)
+    if getmetatable(ds) ~= "fnn.Dataset" then
+      raise("%s: expected a Dataset, got %s", name, type(ds))
+    end
+    return Dataset[name](ds, ...)
+  end
 end

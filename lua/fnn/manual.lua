@@ -23,7 +23,8 @@
 local manual = {}
 
 local subjects = {
-  "tensor", "shape", "ops", "random", "grad", "optim", "program"
+  "tensor", "shape", "ops", "reduce", "random", "grad", "nn", "optim", "data",
+  "io", "program"
 }
 
 -- Splits a list of parameters at the commas outside brackets.

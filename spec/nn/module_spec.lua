@@ -99,7 +99,7 @@ describe("a module written in Lua", function ()
     assert.same({ 1, 2 }, m:try_forward(fnn.zeros(1, 2)):shape())
     y, message = nn.try_Linear(3)
     assert.is_nil(y)
-    assert.truthy(message:find("Linear: out", 1, true))
+    assert.truthy(message:find("Linear: outputs", 1, true))
     assert.equal("Linear", nn.try_Linear(3, 3).__name)
   end)
 

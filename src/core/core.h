@@ -18,6 +18,11 @@
 
 #include "../fnn.h"
 
+/* Marks what the bindings, which live in a library of their own, borrow from
+** the engine: exported under the name fnn__NAME, and no part of the API. */
+#define LENT(name) \
+  __asm__("fnn__" #name) __attribute__((visibility("default")))
+
 #define countof(a) ((int)(sizeof(a) / sizeof(*(a))))
 
 static inline int64_t min64 (int64_t a, int64_t b) { return a < b ? a : b; }
@@ -68,14 +73,14 @@ typedef struct Frame {
 
 /* Opens f; then `if (setjmp(f->jump) == 0)`.  frame_leave after success only:
 ** a throw has left the frame before it jumps. */
-void frame_enter (Frame *f);
-void frame_leave (Frame *f);
+void frame_enter (Frame *f) LENT(frame_enter);
+void frame_leave (Frame *f) LENT(frame_leave);
 
 /* Gives the frame a reference that the caller holds.  frame_room first makes
 ** room for it where a throw would lose the reference. */
-void *frame_adopt (void *o);
+void *frame_adopt (void *o) LENT(frame_adopt);
 void frame_room (void);
-bool frame_try_adopt (void *o); /* without allocating; false: no room */
+bool frame_try_adopt (void *o) LENT(frame_try_adopt); /* without allocating; false: no room */
 
 typedef struct Account Account;
 typedef struct Node Node;
@@ -129,9 +134,9 @@ fnn_Context *context_child (fnn_Context *c);
 
 /* Counted engine memory for anything that is not storage.  mem_new throws;
 ** mem_try returns NULL instead. */
-void *mem_new (size_t bytes);
+void *mem_new (size_t bytes) LENT(mem_new);
 void *mem_try (size_t bytes);
-void mem_free (void *p, size_t bytes);
+void mem_free (void *p, size_t bytes) LENT(mem_free);
 void *mem_grow (void *p, size_t old, size_t bytes);
 
 /* Accounts: what memory.c counts by. */
@@ -203,7 +208,8 @@ Tensor *tensor_new (int ndim, const int64_t *shape, fnn_Dtype t,
                     const fnn_Device *d);
 Tensor *tensor_like (const Tensor *x);             /* shape, dtype, device */
 Tensor *tensor_like_as (const Tensor *x, fnn_Dtype t);
-Tensor *tensor_scalar (double v, fnn_Dtype t, const fnn_Device *d);
+Tensor *tensor_scalar (double v, fnn_Dtype t, const fnn_Device *d)
+    LENT(tensor_scalar);
 /* A view of x's storage with other geometry; plain, no bounds checked. */
 Tensor *tensor_view (const Tensor *x, int ndim, const int64_t *shape,
                      const int64_t *stride, int64_t offset);
@@ -214,7 +220,7 @@ Tensor *tensor_over (fnn_Storage *s, int ndim, const int64_t *shape,
 
 /* Copies in another dtype, or on another device; x itself if it fits. */
 Tensor *tensor_convert (const Tensor *x, fnn_Dtype t);
-Tensor *tensor_move (const Tensor *x, const fnn_Device *d);
+Tensor *tensor_move (const Tensor *x, const fnn_Device *d) LENT(tensor_move);
 
 /* Storage of at least bytes, with one reference that is the caller's. */
 fnn_Storage *storage_new (const fnn_Device *d, size_t bytes);
@@ -226,8 +232,9 @@ void storage_release (fnn_Storage *s);
 
 /* x itself if dense row-major, else a dense copy; plain data either way. */
 Tensor *tensor_dense (const Tensor *x);
-bool tensor_is_dense (const Tensor *x);
-bool tensor_same_shape (const Tensor *a, const Tensor *b);
+bool tensor_is_dense (const Tensor *x) LENT(tensor_is_dense);
+bool tensor_same_shape (const Tensor *a, const Tensor *b)
+    LENT(tensor_same_shape);
 bool tensor_overlaps (const Tensor *a, const Tensor *b);
 
 /* The address of the first element; only kernels may follow it. */
@@ -243,7 +250,8 @@ void tensor_check_device (const char *op, const Tensor *a, const Tensor *b);
 void tensor_check_float (const char *op, const Tensor *x);   /* f32, f64 */
 void tensor_check_ids (const char *op, const Tensor *ids);   /* i32, i64 */
 /* Throws unless x may be written: not read-only, expanded or in a graph. */
-void tensor_check_write (const char *op, const Tensor *x);
+void tensor_check_write (const char *op, const Tensor *x)
+    LENT(tensor_check_write);
 void tensor_written (Tensor *x); /* counts one write */
 static inline bool tensor_is_float (const Tensor *x) {
   return x->dtype >= FNN_F16;
@@ -253,7 +261,8 @@ static inline bool tensor_is_float (const Tensor *x) {
 ** on this thread. */
 enum { SHAPE_TEXT = 160 };
 typedef struct ShapeText { char s[SHAPE_TEXT]; } ShapeText;
-const char *shape_print (ShapeText *to, int ndim, const int64_t *shape);
+const char *shape_print (ShapeText *to, int ndim, const int64_t *shape)
+    LENT(shape_print);
 #define shape_text(x) (shape_print(&(ShapeText){""}, (x)->ndim, (x)->shape))
 int64_t shape_numel (int ndim, const int64_t *shape); /* throws on overflow */
 void shape_strides (int ndim, const int64_t *shape, int64_t *stride);
@@ -262,8 +271,8 @@ int shape_broadcast (const char *op, const Tensor *a, const Tensor *b,
                      int64_t *shape);
 
 /* Elements of storage dtypes, one at a time (printing, reading, tests). */
-double dtype_get (fnn_Dtype t, const void *p, int64_t i);
-void dtype_set (fnn_Dtype t, void *p, int64_t i, double v);
+double dtype_get (fnn_Dtype t, const void *p, int64_t i) LENT(dtype_get);
+void dtype_set (fnn_Dtype t, void *p, int64_t i, double v) LENT(dtype_set);
 static inline bool dtype_is_float (fnn_Dtype t) { return t >= FNN_F16; }
 /* Whether the CPU computes in t. */
 static inline bool dtype_is_compute (fnn_Dtype t) { return t >= FNN_F32; }
@@ -439,7 +448,7 @@ struct fnn_Device {
 void *mem_pages (size_t bytes);
 void mem_pages_free (void *p, size_t bytes);
 
-const fnn_Device *device_cpu (void); /* defined by cpu/device.c */
+const fnn_Device *device_cpu (void) LENT(device_cpu); /* defined by cpu/device.c */
 #define kernel(x, name) \
   ((x)->storage->device->kernels[(x)->dtype != FNN_F64]->name)
 
@@ -491,7 +500,7 @@ struct fnn_Generator {
 /* The generator's next blocks of 128 bits.  A torch one gives a seed. */
 Draw generator_take (fnn_Generator *g, uint64_t blocks);
 uint64_t generator_next (fnn_Generator *g); /* 64 bits, on the host */
-uint64_t generator_entropy (void); /* a seed that no other run has */
+uint64_t generator_entropy (void) LENT(generator_entropy); /* a seed that no other run has */
 fnn_Generator *generator_or_default (fnn_Generator *g);
 
 /* What PyTorch's CPU generator gives (torch.c).  y: dense on the CPU, f32 or
@@ -533,9 +542,9 @@ struct fnn_Share {
 /* The name nearest to s among n names, or NULL when none is near: for "did
 ** you mean".  names + i * step is the address of the i-th name. */
 const char *nearest_name (const char *s, const void *names, int n,
-                          size_t step);
+                          size_t step) LENT(nearest_name);
 /* How many letters must be inserted, dropped, replaced or swapped to make b
 ** of a, case aside. */
-int name_distance (const char *a, const char *b);
+int name_distance (const char *a, const char *b) LENT(name_distance);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core.h"
 
@@ -79,10 +80,12 @@ void *fnn_escape (size_t mark, void *o) {
 
 FNN_NORETURN void fnn_throw (fnn_Status code, const char *fmt, ...) {
   fnn_Context *c = context();
+  char text[MESSAGE_MAX]; /* c->message may be among the arguments */
   va_list ap;
   va_start(ap, fmt);
-  vsnprintf(c->message, sizeof c->message, fmt, ap);
+  vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);
+  memcpy(c->message, text, sizeof text);
   Frame *f = c->frame;
   if (f == NULL) context_panic(c, c->message);
   c->status = code;

@@ -541,7 +541,7 @@ static inline real swish_slope (real x, real b) {
 
 /* x sigmoid(x (p + q x^2)) */
 static inline real gelu_tanh_slope (real x) {
-  const real p = R(1.5957691216057308), q = R(0.07135481282553581);
+  const real p = R(1.5957691216057308), q = R(0.07135481627260025);
   real s = sigmoid(x * (p + q * x * x));
   return s + x * s * (1 - s) * (p + 3 * q * x * x);
 }

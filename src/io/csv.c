@@ -17,12 +17,16 @@ typedef struct Bytes {
   size_t n, cap;
 } Bytes;
 
+/* Strings, a zero after each, and where each begins (size_t). */
+typedef struct Strings {
+  Bytes text, start;
+} Strings;
+
 struct fnn_Csv {
   Object o;
   Tensor *values, *labels; /* retained; labels may be NULL */
-  Bytes columns;           /* the header's names, a zero after each */
-  Bytes names;             /* class names, sorted, a zero after each */
-  int classes;
+  Strings columns;         /* the header's names */
+  Strings classes;         /* sorted */
 };
 
 /* What reading takes; an object, so that a throw frees it. */
@@ -34,8 +38,7 @@ typedef struct Table {
   int at, have;      /* in buffer */
   bool skip_newline; /* the last character was CR */
   int64_t line, rows;
-  Bytes row;    /* the row's fields, a zero after each */
-  Bytes start;  /* size_t: where each begins in row */
+  Strings row;  /* the fields of the row at hand */
   Bytes values; /* float or double */
   Bytes labels; /* the label of each row, a zero after each */
   Bytes order;  /* Label: the rows by label */
@@ -57,18 +60,37 @@ static void bytes_add (Bytes *b, const void *p, size_t n) {
   b->n += n;
 }
 
+static void strings_free (Strings *s) {
+  bytes_free(&s->text);
+  bytes_free(&s->start);
+}
+
+static void strings_add (Strings *s, const char *word) {
+  bytes_add(&s->start, &s->text.n, sizeof s->text.n);
+  bytes_add(&s->text, word, strlen(word) + 1);
+}
+
+static int strings_count (const Strings *s) {
+  return (int)(s->start.n / sizeof(size_t));
+}
+
+/* The i-th, or NULL. */
+static const char *strings_at (const Strings *s, int i) {
+  if (i < 0 || i >= strings_count(s)) return NULL;
+  return s->text.p + ((const size_t *)(const void *)s->start.p)[i];
+}
+
 static void csv_destroy (void *o) {
   fnn_Csv *c = o;
   fnn_release(c->values);
   fnn_release(c->labels);
-  bytes_free(&c->columns);
-  bytes_free(&c->names);
+  strings_free(&c->columns);
+  strings_free(&c->classes);
 }
 
 static void table_destroy (void *o) {
   Table *t = o;
-  bytes_free(&t->row);
-  bytes_free(&t->start);
+  strings_free(&t->row);
   bytes_free(&t->values);
   bytes_free(&t->labels);
   bytes_free(&t->order);
@@ -103,10 +125,10 @@ static void add_char (Table *t, int c) {
   if (c == 0)
     fnn_throw(FNN_EFORMAT, "%s:%lld: holds a zero byte (is it text?)",
               t->r->name, (long long)t->line);
-  if (t->row.n >= ROW_MAX)
+  if (t->row.text.n >= ROW_MAX)
     fnn_throw(FNN_EFORMAT, "%s:%lld: a row has more than %d bytes", t->r->name,
               (long long)t->line, ROW_MAX);
-  bytes_add(&t->row, &b, 1);
+  bytes_add(&t->row.text, &b, 1);
 }
 
 /* A quoted field after its quote; returns what follows it. */
@@ -145,21 +167,17 @@ static int read_field (Table *t, int c) {
 static int read_row (Table *t, int64_t *line) {
   int n = 0, c = next(t);
   if (c == -1) return 0;
-  t->row.n = t->start.n = 0;
+  t->row.text.n = t->row.start.n = 0;
   *line = ++t->line;
   for (;; c = next(t)) {
-    bytes_add(&t->start, &t->row.n, sizeof t->row.n);
+    bytes_add(&t->row.start, &t->row.text.n, sizeof(size_t));
     c = read_field(t, c);
-    bytes_add(&t->row, "", 1);
+    bytes_add(&t->row.text, "", 1);
     if (++n > COLUMNS_MAX)
       fnn_throw(FNN_EFORMAT, "%s:%lld: has more than %d columns", t->r->name,
                 (long long)*line, COLUMNS_MAX);
     if (c != (unsigned char)t->options.separator) return n;
   }
-}
-
-static const char *field (const Table *t, int i) {
-  return t->row.p + ((const size_t *)(const void *)t->start.p)[i];
 }
 
 static bool is_number (const char *s, double *v) {
@@ -206,11 +224,9 @@ static void set_labels (Table *t) {
   c->labels = fnn_retain(tensor_new(1, &t->rows, FNN_I64, device_cpu()));
   int64_t *id = tensor_data(c->labels);
   for (int64_t i = 0; i < t->rows; i++) {
-    if (i == 0 || strcmp(l[i - 1].name, l[i].name) != 0) {
-      bytes_add(&c->names, l[i].name, strlen(l[i].name) + 1);
-      c->classes++;
-    }
-    id[l[i].row] = c->classes - 1;
+    if (i == 0 || strcmp(l[i - 1].name, l[i].name) != 0)
+      strings_add(&c->classes, l[i].name);
+    id[l[i].row] = strings_count(&c->classes) - 1;
   }
 }
 
@@ -242,21 +258,20 @@ static bool is_header (Table *t) {
   double v;
   if (t->options.header >= 0) return t->options.header > 0;
   for (int i = 0; i < t->columns; i++)
-    if (i != t->label && is_number(field(t, i), &v)) return false;
+    if (i != t->label && is_number(strings_at(&t->row, i), &v)) return false;
   return true;
 }
 
 static void keep_header (Table *t) {
   for (int i = 0; i < t->columns; i++)
-    if (i != t->label)
-      bytes_add(&t->csv->columns, field(t, i), strlen(field(t, i)) + 1);
+    if (i != t->label) strings_add(&t->csv->columns, strings_at(&t->row, i));
 }
 
 static void keep_row (Table *t, int64_t line) {
   double v;
   float f;
   for (int i = 0; i < t->columns; i++) {
-    const char *s = field(t, i);
+    const char *s = strings_at(&t->row, i);
     if (i == t->label) {
       bytes_add(&t->labels, s, strlen(s) + 1);
     } else if (!is_number(s, &v)) {
@@ -283,7 +298,7 @@ static void read_rows (Table *t) {
   int n;
   while ((n = read_row(t, &line)) > 0) {
     bool first = t->columns == 0;
-    if (n == 1 && t->row.n == 1) {
+    if (n == 1 && t->row.text.n == 1) {
       if (blank == 0) blank = line;
       continue;
     }
@@ -332,21 +347,17 @@ fnn_Csv *fnn_csv_read (const char *path, const fnn_CsvOptions *o) {
 
 Tensor *fnn_csv_values (const fnn_Csv *c) { return c->values; }
 Tensor *fnn_csv_labels (const fnn_Csv *c) { return c->labels; }
-int fnn_csv_class_count (const fnn_Csv *c) { return c->classes; }
 
-/* The i-th of strings with a zero after each, or NULL. */
-static const char *nth (const Bytes *b, int i) {
-  size_t at = 0;
-  for (; i > 0 && at < b->n; i--) at += strlen(b->p + at) + 1;
-  return i == 0 && at < b->n ? b->p + at : NULL;
+int fnn_csv_class_count (const fnn_Csv *c) {
+  return strings_count(&c->classes);
 }
 
 const char *fnn_csv_class (const fnn_Csv *c, int i) {
-  return nth(&c->names, i);
+  return strings_at(&c->classes, i);
 }
 
 const char *fnn_csv_column (const fnn_Csv *c, int i) {
-  return nth(&c->columns, i);
+  return strings_at(&c->columns, i);
 }
 
 /* }====================================================== */

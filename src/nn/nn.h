@@ -63,6 +63,6 @@ void module_child (fnn_Module *m, const char *name, fnn_Module **at,
                    fnn_Module *child);
 
 /* A module without a function: what stands behind one written in Lua. */
-fnn_Module *module_plain (void);
+fnn_Module *module_plain (void) LENT(module_plain);
 
 #endif

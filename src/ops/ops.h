@@ -54,9 +54,9 @@ typedef struct ReduceRow {
   uint8_t kind, reads;
 } ReduceRow;
 
-extern const MapRow map_rows[MAP_COUNT];
-extern const ZipRow zip_rows[ZIP_COUNT];
-extern const ReduceRow reduce_rows[REDUCE_COUNT];
+extern const MapRow map_rows[MAP_COUNT] LENT(map_rows);
+extern const ZipRow zip_rows[ZIP_COUNT] LENT(zip_rows);
+extern const ReduceRow reduce_rows[REDUCE_COUNT] LENT(reduce_rows);
 
 /* Throws where x's device only stores its dtype (f16 and bf16 on the CPU). */
 void check_computes (const char *op, const Tensor *x);

@@ -2,6 +2,9 @@
 local fnn, load = ...
 local data, io = fnn.data, fnn.io
 local options = load "data/options"
+-- What C lends to this file and scripts do not see.
+local digits_bytes = data.digits_bytes
+data.digits_bytes = nil
 
 local math_type, pairs, tostring = math.type, pairs, tostring
 local raise, check = options.raise, options.check
@@ -81,7 +84,7 @@ end
 -- Repository's "Optical Recognition of Handwritten Digits" (8 by 8, inputs
 -- 0 .. 1 of shape (1, 8, 8), labels 0 .. 9), which are in the library.
 function data.digits()
-  local x, y = data.digits_bytes()
+  local x, y = digits_bytes()
   return data.TensorDataset(
     { x:unsqueeze(2), dtype = "f32", scale = 1 / 16 }, y)
 end

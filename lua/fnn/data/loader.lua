@@ -6,6 +6,9 @@
 local fnn, load, internals = ...
 local data, Loader = fnn.data, internals.Loader
 local options = load "data/options"
+-- What C lends to this file and scripts do not see.
+local c_loader, point = data.loader, data.point
+data.loader, data.point = nil, nil
 
 local getmetatable, ipairs, pairs, setmetatable =
   getmetatable, ipairs, pairs, setmetatable
@@ -100,7 +103,7 @@ function methods:next()
   local x, views = blank(self, n)
   local ids = self.order
               and self.order:narrow(1, first + 1, n):totable()
-  local ds, point = self.ds, data.point
+  local ds = self.ds
   for i = 1, n do
     for k = 1, #x do point(views[k], x[k], i) end
     ds:get(ids and ids[i] + 1 or first + i, unpack(views))
@@ -110,6 +113,16 @@ function methods:next()
   end
   self.done = self.done + 1
   return unpack(x)
+end
+
+-- for x, y in loader do: the batches of an epoch, of the next one the next
+-- time.
+function LuaLoader:__call()
+  if self.done == self.batches then
+    self:start(self.at + 1, 0)
+    return
+  end
+  return self:next()
 end
 
 -- loader:epoch([n]): iterates over the batches of epoch n; without n, over
@@ -142,7 +155,7 @@ function data.DataLoader(ds, opts)
   for k, v in pairs(o) do
     if k ~= "batch" and k ~= "batch_size" then given[k] = v or nil end
   end
-  if getmetatable(ds) == "fnn.Dataset" then return data.loader(ds, given) end
+  if getmetatable(ds) == "fnn.Dataset" then return c_loader(ds, given) end
   given.seed = o.seed
   return lua_loader(ds, given)
 end

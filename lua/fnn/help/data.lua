@@ -71,7 +71,7 @@ Dataset:batches(n: integer, options?: table) -> function
 
 # Loaders
 
-data.DataLoader(dataset: Dataset|table, options?: table) -> DataLoader
+data.DataLoader(dataset: Dataset|table, options?: table) -> Loader
   Gives batches, each epoch in an order that seed and epoch alone decide.
   batch: integer = 1            items a batch, also batch_size
   shuffle: boolean = false      a new order each epoch
@@ -80,16 +80,16 @@ data.DataLoader(dataset: Dataset|table, options?: table) -> DataLoader
   prefetch: integer             batches read ahead on a thread
   device: string                where batches go
 
-DataLoader:epoch(n?: integer) -> function
+Loader:epoch(n?: integer) -> function
   Iterates over the batches of epoch n; without n over what is left of the
   present one, or over the next.
 
-DataLoader:next() -> Tensor, Tensor
+Loader:next() -> Tensor, Tensor
   The next batch, or nothing at the end of the epoch.
 
-DataLoader:start(epoch: integer, batch?: integer)
+Loader:start(epoch: integer, batch?: integer)
   Goes to a batch of an epoch; both count what has been done, so from 0.
 
-DataLoader:cursor() -> integer, integer
+Loader:cursor() -> integer, integer
   The epoch, and how many of its batches have been given.
 ]]

@@ -5,7 +5,7 @@ return [[
 A bad file is an error that names the file and what is wrong with it. A write
 leaves the old file or the whole new one.
 
-io.open_safetensors(path: string) -> Reader
+io.open_safetensors(path: string) -> Safetensors
   A safetensors file, whose tensors are read one at a time.
 
 io.save_safetensors(path: string, tensors: table[], metadata?: table)
@@ -20,9 +20,10 @@ io.write_npy(path: string, x: Tensor)
 io.read_idx(path: string) -> Tensor
   An IDX file, plain or .gz.
 
-io.read_csv(path: string, options?: table) -> Tensor, string[], Tensor, string[]
-  A table of numbers (rows, columns), plain or .gz, and the names of its columns;
-  with label also its class ids and the names of the classes.
+io.read_csv(path: string, options?: table)
+    -> Tensor, string[], Tensor, string[]
+  A table of numbers (rows, columns), plain or .gz, and the names of its
+  columns; with label also its class ids and the names of the classes.
   separator: string = ","    between fields
   header: boolean            whether the first row has names; else it is guessed
   label: integer             the column of class names; -1 is the last
@@ -37,27 +38,28 @@ io.write_png(path: string, image: Tensor, texts?: table)
 
 io.draw_text(image: Tensor, x: integer, y: integer, text: string,
              color?: integer, scale?: integer)
-  Writes into an RGB image; x and y are places. color is 0xRRGGBB, white without.
+  Writes into an RGB image; x and y are places. color is 0xRRGGBB, white
+  without.
 
 io.draw_rect(image: Tensor, x: integer, y: integer, width: integer,
              height: integer, color?: integer, line?: integer)
   Draws a rectangle into an RGB image, filled when line is 0 or missing.
 
-Reader:names() -> string[]
+Safetensors:names() -> string[]
   The names of the tensors.
 
-Reader:has(name: string) -> boolean
+Safetensors:has(name: string) -> boolean
   Whether there is one of that name.
 
-Reader:shape(name: string) -> integer[]
+Safetensors:shape(name: string) -> integer[]
   Its sizes.
 
-Reader:dtype(name: string) -> string
+Safetensors:dtype(name: string) -> string
   Its dtype as the file has it: "F16".
 
-Reader:read(name: string) -> Tensor
+Safetensors:read(name: string) -> Tensor
   The tensor.
 
-Reader:metadata() -> table
+Safetensors:metadata() -> table
   Strings by name.
 ]]

@@ -81,6 +81,9 @@ Module:to(...: string|table) -> Module
 Module:describe() -> string
   What print shows in parentheses behind the class; a class may have its own.
 
+Module:summary(...: Tensor|table) -> table
+  As fnn.summary.
+
 # Saving models
 
 Module:state_dict() -> table
@@ -196,6 +199,15 @@ nn.Softsign() -> Module
   softsign.
 
 # Losses
+
+Tensor:cross_entropy(target: Tensor|integer[], options?: table) -> Tensor
+  Logits (n, classes) or (n, classes, ...) against ids (from 0) or probabilities
+  of the logits' shape, in one pass. Options: weight (one a class),
+  ignore_index (-100), label_smoothing (0), reduction ("mean", "sum", "none").
+  The mean is over the weights of the ids that count; when none counts it is 0.
+
+Tensor:mse(target: Tensor, options?: table) -> Tensor
+  Squared differences. Option: reduction ("mean", "sum", "none").
 
 nn.cross_entropy(x: Tensor, target: Tensor, options?: table) -> Tensor
   How badly logits x (n, classes) predict class ids, or probabilities, in

@@ -247,10 +247,10 @@ Tensor:softplus(beta?: number, threshold?: number) -> Tensor
 Tensor:softsign() -> Tensor
   x / (1 + |x|).
 
-Tensor:softmax(dim: integer) -> Tensor
-  Exponentials along dim, scaled so that they sum to 1.
+Tensor:softmax(dim?: integer) -> Tensor
+  Exponentials along dim (-1), scaled so that they sum to 1.
 
-Tensor:log_softmax(dim: integer) -> Tensor
+Tensor:log_softmax(dim?: integer) -> Tensor
   The logarithm of softmax, without overflow.
 
 Tensor:dropout(p?: number, options?: table) -> Tensor

@@ -103,6 +103,10 @@ Tensor:device() -> string
 Tensor:is_contiguous() -> boolean
   Whether the elements lie in memory in row-major order without gaps.
 
+Tensor:release()
+  Gives the memory back now. Any later use of this handle raises; other tensors
+  over the same memory keep it. Every object of the library has it.
+
 # Copying and converting
 
 Tensor:to(what: string|table, more?: string) -> Tensor
@@ -117,6 +121,12 @@ Tensor:clone() -> Tensor
 
 Tensor:copy_(y: Tensor) -> Tensor
   Writes y, broadcast, into x.
+
+fnn.where(condition: Tensor, x: Tensor|number, y: Tensor|number) -> Tensor
+  x where condition is true, else y; all broadcast.
+
+Tensor:masked_fill(mask: Tensor, value: number) -> Tensor
+  value where mask is true, else x.
 
 Tensor:fill_(value: number) -> Tensor
   Writes one value everywhere.

@@ -185,6 +185,11 @@ function Summary:__tostring ()
   return concat(text, "\n")
 end
 
+-- Modules that hold others and are not called themselves.
+local function is_list (m)
+  return m.__name == "ModuleList" or m.__name == "ModuleDict"
+end
+
 -- The input: a tensor, or the shape of one of zeros.
 local function as_input (v)
   if type(v) == "table" then return fnn.zeros(v) end
@@ -218,7 +223,8 @@ function fnn.summary (model, ...)
   local rows = setmetatable({ totals = totals(model) }, Summary)
   for i, e in ipairs(entries.modules) do
     rows[i] = { name = e.name, type = e.value.__name,
-                output = output[e.value], parameters = own[e.value] or 0 }
+                output = output[e.value] or is_list(e.value) and "" or nil,
+                parameters = own[e.value] or 0 }
   end
   return rows
 end

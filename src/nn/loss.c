@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "../fnn_nn.h"
-#include "ops.h"
+#include "../ops/ops.h"
+#include "nn.h"
 
 static const fnn_LossOptions fallback = FNN_LOSS_INIT;
 

@@ -1,0 +1,149 @@
+/* llayers.c - the layers made in C: each function gives a new module, at 1,
+** its insides.  nn.Linear(3, 4) makes the module, then calls init_linear. */
+
+#include <string.h>
+
+#include "../src/nn/nn.h"
+#include "../src/ops/ops.h"
+#include "lbox.h"
+
+static void become (void **box, fnn_Module *m) {
+  fnn_retain(m);
+  fnn_release(*box);
+  *box = m;
+}
+
+/* Makes the parts of m fields. */
+static int expose (lua_State *L) {
+  fnn_Module *m = checkmodule(L, 1);
+  fnn_Member e;
+  lua_getiuservalue(L, 1, 1);
+  int fields = lua_gettop(L);
+  for (int i = 0; fnn_member(m, i, &e); i++) {
+    add_field_name(L, fields, e.name);
+    lua_pushstring(L, e.name);
+    if (e.param != NULL) pushobject(L, PARAM, e.param);
+    else if (e.buffer != NULL) pushobject(L, TENSOR, e.buffer);
+    else lua_pushnil(L);
+    lua_rawset(L, fields);
+  }
+  return 0;
+}
+
+static void **checkbox (lua_State *L) {
+  checkmodule(L, 1);
+  return lua_touserdata(L, 1);
+}
+
+/* A size; name says which in messages ("in_features"). */
+static int64_t checksize (lua_State *L, int i, const char *name) {
+  int ok;
+  lua_Integer n = lua_tointegerx(L, i, &ok);
+  if (ok && lua_type(L, i) == LUA_TNUMBER && n >= 1) return n;
+  const char *got = lua_isnone(L, i) ? "nothing" : luaL_tolstring(L, i, NULL);
+  return raise_error(L,
+                     "%s: %s (argument %d): expected a whole number of at "
+                     "least 1, got %s",
+                     push_class_name(L, 1), name, i - 1, got);
+}
+
+/* The options at i, which end the arguments. */
+static int lastoptions (lua_State *L, int i, const char *const *names) {
+  int type = lua_type(L, i);
+  if (type > LUA_TNIL && type != LUA_TTABLE)
+    raise_error(L, "%s: argument %d: expected a table of options, got %s",
+                push_class_name(L, 1), i - 1, push_type_name(L, i));
+  if (lua_gettop(L) > i)
+    raise_error(L, "%s: expected at most %d arguments, got %d",
+                push_class_name(L, 1), i - 1, lua_gettop(L) - 1);
+  return options(L, i, names);
+}
+
+static const char *const linear_options[] = { "bias", "dtype", "device",
+                                              "generator", NULL };
+
+static int init_linear (lua_State *L) {
+  void **box = checkbox(L);
+  int64_t in = checksize(L, 2, "inputs");
+  int64_t out = checksize(L, 3, "outputs");
+  int o = lastoptions(L, 4, linear_options);
+  bool bias = opt_boolean(L, o, "bias", true);
+  fnn_Dtype t = opt_dtype(L, o, getlib(L)->dtype);
+  const fnn_Device *d = opt_device(L, o);
+  fnn_Generator *g = opt_generator(L, o);
+  guard(L, become(box, fnn_nn_linear(in, out, bias, t, d, g)));
+  return expose(L);
+}
+
+/* init(m, row, parameters ...): a row of map.def; its parameters are numbers
+** in order, or options by their names */
+static int init_activation (lua_State *L) {
+  void **box = checkbox(L);
+  int op = fnn_map_find(luaL_checkstring(L, 2));
+  luaL_argcheck(L, op >= 0, 2, "no such function");
+  const MapRow *row = &map_rows[op];
+  const char *names[3] = { NULL };
+  double v[2] = { row->fallback[0], row->fallback[1] };
+  int n = row->nargs, i = 0;
+  memcpy(names, row->arg, (size_t)n * sizeof *names);
+  for (; i < n && lua_type(L, 3 + i) == LUA_TNUMBER; i++)
+    v[i] = lua_tonumber(L, 3 + i);
+  if (n == 0 && !lua_isnoneornil(L, 3))
+    return raise_error(L, "%s takes no arguments, got %s",
+                       push_class_name(L, 1), push_type_name(L, 3));
+  int o = lastoptions(L, 3 + i, names);
+  for (int k = 0; k < n; k++) v[k] = opt_number(L, o, names[k], v[k]);
+  guard(L, become(box, fnn_nn_activation(op, v[0], v[1])));
+  return 0;
+}
+
+static const char *const dropout_options[] = { "generator", NULL };
+
+static int init_dropout (lua_State *L) {
+  void **box = checkbox(L);
+  int at = lua_isnumber(L, 2) || lua_isnil(L, 2) ? 3 : 2;
+  double p = at == 3 ? luaL_optnumber(L, 2, 0.5) : 0.5;
+  fnn_Generator *g = opt_generator(L, lastoptions(L, at, dropout_options));
+  guard(L, become(box, fnn_nn_dropout(p, g)));
+  return 0;
+}
+
+static const char *const norm_options[] = { "eps", "affine", "dtype", "device",
+                                            NULL };
+
+static int init_layer_norm (lua_State *L) {
+  void **box = checkbox(L);
+  int64_t shape[FNN_MAXDIM];
+  int next = 3, n = 1;
+  if (lua_istable(L, 2)) n = checkshape(L, 2, shape, &next);
+  else shape[0] = checksize(L, 2, "size");
+  int o = lastoptions(L, next, norm_options);
+  double eps = opt_number(L, o, "eps", 1e-5);
+  bool affine = opt_boolean(L, o, "affine", true);
+  fnn_Dtype t = opt_dtype(L, o, getlib(L)->dtype);
+  const fnn_Device *d = opt_device(L, o);
+  guard(L, become(box, fnn_nn_layer_norm(n, shape, eps, affine, t, d)));
+  return expose(L);
+}
+
+static const char *const embedding_options[] = { "dtype", "device",
+                                                 "generator", NULL };
+
+static int init_embedding (lua_State *L) {
+  void **box = checkbox(L);
+  int64_t count = checksize(L, 2, "count"), dim = checksize(L, 3, "dim");
+  int o = lastoptions(L, 4, embedding_options);
+  fnn_Dtype t = opt_dtype(L, o, getlib(L)->dtype);
+  const fnn_Device *d = opt_device(L, o);
+  fnn_Generator *g = opt_generator(L, o);
+  guard(L, become(box, fnn_nn_embedding(count, dim, t, d, g)));
+  return expose(L);
+}
+
+static const luaL_Reg layers[] = {
+  { "linear", init_linear },       { "activation", init_activation },
+  { "dropout", init_dropout },     { "layer_norm", init_layer_norm },
+  { "embedding", init_embedding }, { NULL, NULL },
+};
+
+void add_layers (lua_State *L) { addfunctions(L, layers); }
