@@ -31,6 +31,12 @@ EDIT_LIBS := $(shell pkg-config --libs libedit)
 EDIT_CFLAGS := -DFNN_EDIT='"$(EDIT)"' $(shell pkg-config --cflags libedit)
 endif
 
+# Downloads, where libcurl's headers are; the library itself is opened at run
+# time.
+ifneq ($(shell pkg-config --exists 'libcurl >= 7.66' 2>/dev/null && echo y),)
+CURL_CFLAGS := -DFNN_CURL $(shell pkg-config --cflags libcurl)
+endif
+
 VERSION := $(shell sed -n 's/^.define FNN_VERSION "\(.*\)"/\1/p' src/fnn.h)
 SOVERSION := $(firstword $(subst ., ,$(VERSION)))
 
@@ -108,6 +114,7 @@ $(BUILD)/lua/%.o: lua/%.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -Isrc $(LUA_CFLAGS) -c $< -o $@
 
+$(BUILD)/src/io/download.o: ALL_CFLAGS += $(CURL_CFLAGS)
 $(BUILD)/lua/edit.o: ALL_CFLAGS += $(EDIT_CFLAGS)
 $(BUILD)/lua/env.o: ALL_CFLAGS += $(EDIT_CFLAGS) \
   -DFNN_FLAGS='"$(strip $(OPT) $(SAN) $(CFLAGS))"'
