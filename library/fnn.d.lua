@@ -748,12 +748,143 @@ function Tensor:softmax(dim) end
 ---@return fnn.Tensor
 function Tensor:log_softmax(dim) end
 
+---Shifts and scales each part of the last n dimensions (1) to mean 0 and
+---variance 1, then times weight plus bias. eps (1e-5) is added to the variance.
+---@param n? integer
+---@param weight? fnn.Tensor
+---@param bias? fnn.Tensor
+---@param eps? number
+---@return fnn.Tensor
+function Tensor:layer_norm(n, weight, bias, eps) end
+
 ---Zeroes each element with probability p (0.5) and scales the rest by
 ---1 / (1 - p).
 ---@param p? number
 ---@param options? table
 ---@return fnn.Tensor
 function Tensor:dropout(p, options) end
+
+---The sum. Of no elements it is 0.
+---@param dims? integer
+---@param options? table
+---@return fnn.Tensor
+function Tensor:sum(dims, options) end
+
+---The mean, of float tensors. Of no elements it is NaN.
+---@param dims? integer
+---@param options? table
+---@return fnn.Tensor
+function Tensor:mean(dims, options) end
+
+---The product. Of no elements it is 1.
+---@param dims? integer
+---@param options? table
+---@return fnn.Tensor
+function Tensor:prod(dims, options) end
+
+---The largest element; NaN if there is one. Its gradient goes to the first of
+---equal ones along one dimension, and in equal parts to all over several.
+---@param dims? integer
+---@param options? table
+---@return fnn.Tensor
+function Tensor:max(dims, options) end
+
+---The smallest element; as max.
+---@param dims? integer
+---@param options? table
+---@return fnn.Tensor
+function Tensor:min(dims, options) end
+
+---The id of the largest element along dim, or in the whole tensor as if it were
+---flat; the first of equal ones, and a NaN before all.
+---@param dim? integer
+---@param options? table
+---@return fnn.Tensor
+function Tensor:argmax(dim, options) end
+
+---The id of the smallest element.
+---@param dim? integer
+---@param options? table
+---@return fnn.Tensor
+function Tensor:argmin(dim, options) end
+
+---True where one element is not zero.
+---@param dims? integer
+---@param options? table
+---@return fnn.Tensor
+function Tensor:any(dims, options) end
+
+---True where no element is zero.
+---@param dims? integer
+---@param options? table
+---@return fnn.Tensor
+function Tensor:all(dims, options) end
+
+---The variance.
+---correction: number = 1    what is taken from the count it divides by
+---keepdim: boolean = false    keeps reduced dimensions
+---@param dims? integer
+---@param options? table
+---@return fnn.Tensor
+function Tensor:var(dims, options) end
+
+---The root of the variance.
+---correction: number = 1    what is taken from the count it divides by
+---keepdim: boolean = false    keeps reduced dimensions
+---@param dims? integer
+---@param options? table
+---@return fnn.Tensor
+function Tensor:std(dims, options) end
+
+---The p-norm: the p-th root of the sum of |x| to the power p.
+---p: number = 2    math.huge for the largest magnitude, 0 for how many not 0
+---keepdim: boolean = false    keeps reduced dimensions
+---@param dims? integer
+---@param options? table
+---@return fnn.Tensor
+function Tensor:norm(dims, options) end
+
+---log(sum(exp(x))), without overflow.
+---@param dims? integer
+---@param options? table
+---@return fnn.Tensor
+function Tensor:logsumexp(dims, options) end
+
+---The sums of the elements up to each, along dim.
+---@param dim integer
+---@return fnn.Tensor
+function Tensor:cumsum(dim) end
+
+---Of a mask: a where it is true, b where it is false.
+---@param a fnn.Tensor|number
+---@param b fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:where(a, b) end
+
+---x, but value where the mask is true.
+---@param mask fnn.Tensor
+---@param value number
+---@return fnn.Tensor
+function Tensor:masked_fill(mask, value) end
+
+---Of logits (n, classes) or (n, classes, ...) against ids of classes, or
+---against probabilities of the logits' shape. The mean is over the weights of
+---the ids that count; when none counts it is 0.
+---weight: Tensor    one number a class
+---ignore_index: integer = -100    an id that does not count
+---label_smoothing: number = 0    the share that is spread over all classes
+---reduction: string = "mean"    or "sum" or "none"
+---@param targets fnn.Tensor|table
+---@param options? table
+---@return fnn.Tensor
+function Tensor:cross_entropy(targets, options) end
+
+---The squared differences of two tensors of one shape.
+---reduction: string = "mean"    or "sum" or "none"
+---@param targets fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function Tensor:mse(targets, options) end
 
 ---The sum. Its precision does not fall with length.
 ---keepdim: boolean = false    keeps reduced dimensions with size 1

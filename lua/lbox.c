@@ -170,7 +170,8 @@ void *checkobject (lua_State *L, int i, Kind k) {
 }
 
 /* Empties the box at 1.  Inside an engine call (a callback) the object lives
-** on until the guard ends: the engine may be using it. */
+** on until the guard ends, for the engine may be using it; not so when the
+** collector found the box, which nothing reaches then. */
 static void empty (lua_State *L) {
   void **box = lua_touserdata(L, 1);
   void *o = box != NULL ? *box : NULL;
@@ -178,7 +179,9 @@ static void empty (lua_State *L) {
   Lib *lib = getlib(L);
   *box = NULL;
   fnn_Context *before = fnn_use(lib->context);
-  if (lib->context->frame == NULL || !frame_try_adopt(o)) fnn_release(o);
+  fnn_Context *c = lib->context;
+  if (c->frame == NULL || c->finalizing || !frame_try_adopt(o))
+    fnn_release(o);
   fnn_use(before);
 }
 

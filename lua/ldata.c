@@ -200,6 +200,23 @@ static int loader_next (lua_State *L) {
   return more ? n : 0;
 }
 
+/* for x, y in loader do: the batches of an epoch; where it ends, the cursor
+** goes to the next one. */
+static int loader_call (lua_State *L) {
+  fnn_Loader *l = checkloader(L, 1);
+  int64_t epoch, batch;
+  fnn_loader_cursor(l, &epoch, &batch);
+  if (batch < fnn_loader_batches(l)) return loader_next(L);
+  guard(L, fnn_loader_start(l, epoch + 1, 0));
+  return 0;
+}
+
+static int loader_tostring (lua_State *L) {
+  int64_t n = fnn_loader_batches(checkloader(L, 1));
+  lua_pushfstring(L, "DataLoader of %I batches", (LUAI_UACINT)n);
+  return 1;
+}
+
 /* loader:start(epoch, batch): epochs and batches that were done, so from 0 */
 static int loader_start (lua_State *L) {
   fnn_Loader *l = checkloader(L, 1);
@@ -279,6 +296,8 @@ static const luaL_Reg loader_methods[] = {
 
 static const luaL_Reg loader_metamethods[] = {
   { "__len", loader_len },
+  { "__call", loader_call },
+  { "__tostring", loader_tostring },
   { NULL, NULL }
 };
 

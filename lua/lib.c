@@ -1,6 +1,7 @@
 /* lib.c - opening the library in a lua_State: its context, its tables and
 ** its Lua half. */
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "embed.h"
@@ -152,10 +153,31 @@ static int nearest (lua_State *L) {
   return 1;
 }
 
+/* getenv(name): also where the host has not opened Lua's os */
+static int get_variable (lua_State *L) {
+  lua_pushstring(L, getenv(luaL_checkstring(L, 1)));
+  return 1;
+}
+
+/* namespace(t, name): t, with try_ forms of its functions */
+static int make_namespace (lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  const char *name = luaL_checkstring(L, 2);
+  lua_pushvalue(L, 1);
+  setnamespace(L, name);
+  return 1;
+}
+
+static const luaL_Reg internal_functions[] = {
+  { "nearest", nearest },
+  { "getenv", get_variable },
+  { "namespace", make_namespace },
+  { NULL, NULL }
+};
+
 static void push_internals (lua_State *L) {
-  lua_createtable(L, 0, KINDS + 2);
-  lua_pushcfunction(L, nearest);
-  lua_setfield(L, -2, "nearest");
+  lua_createtable(L, 0, KINDS + 4);
+  addfunctions(L, internal_functions);
   push_nn(L);
   lua_setfield(L, -2, "nn");
   for (int k = 0; k < KINDS; k++) {

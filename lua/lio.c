@@ -169,6 +169,29 @@ static int read_idx (lua_State *L) {
   return 1;
 }
 
+/* io.is_file(path) */
+static int is_file (lua_State *L) {
+  const char *path = luaL_checkstring(L, 1);
+  bool yes = false;
+  guard(L, yes = fnn_is_file(path));
+  lua_pushboolean(L, yes);
+  return 1;
+}
+
+static const char *const download_options[] = { "size", "crc32", NULL };
+
+/* io.download(url, path [, { size =, crc32 = }]): both, or neither */
+static int download (lua_State *L) {
+  const char *url = luaL_checkstring(L, 1), *path = luaL_checkstring(L, 2);
+  int o = options(L, 3, download_options);
+  int64_t size = opt_integer(L, o, "size", -1);
+  int64_t crc = opt_integer(L, o, "crc32", -1);
+  if ((size < 0) != (crc < 0))
+    return raise_error(L, "download: size and crc32 go together");
+  guard(L, fnn_download(url, path, size, (uint32_t)crc));
+  return 0;
+}
+
 static const char *const csv_options[] = { "separator", "header", "label",
                                            "dtype", NULL };
 
@@ -299,6 +322,8 @@ static const luaL_Reg functions[] = {
   { "write_npy", write_npy },
   { "read_idx", read_idx },
   { "read_csv", read_csv },
+  { "is_file", is_file },
+  { "download", download },
   { "read_png", read_png },
   { "write_png", write_png },
   { "draw_text", draw_text },

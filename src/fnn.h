@@ -517,6 +517,15 @@ FNN_API void fnn_npy_write (const char *path, fnn_Tensor *x); /* not bf16 */
 /* IDX, the format of MNIST, plain or in gzip. */
 FNN_API fnn_Tensor *fnn_idx_read (const char *path);
 
+/* Whether there is a file that may be read. */
+FNN_API bool fnn_is_file (const char *path);
+/* Fetches url (http or https) into path, whose folders are made.  Unless size
+** is negative, the content, unzipped if it is in gzip, must have that many
+** bytes and that CRC-32.  Reports progress.  The host's open is asked for url
+** too.  Throws FNN_EFILE where there is no network. */
+FNN_API void fnn_download (const char *url, const char *path, int64_t size,
+                           uint32_t crc);
+
 /* A table of numbers in CSV, plain or in gzip, perhaps with a column of class
 ** names: class ids count from 0 in the sorted order of the names (numbers by
 ** value, before others by bytes). */

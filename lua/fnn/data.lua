@@ -1,131 +1,25 @@
--- data.lua - datasets: how they are made, split, scaled and run through in
--- batches.
+-- data.lua - datasets, and what is made of them: parts, splits, batches.
 --
 -- A dataset is a fnn.Dataset, or any table or userdata with
 --   __len          how many items
 --   fields         { { shape = {..}, dtype = ".." }, ... } of one item, or a
 --                  method that returns it
 --   get(self, i, x, y, ...)   fills the given views with item i, from 1
-local fnn, _, internals = ...
-local data, io = fnn.data, fnn.io
-local Dataset, Loader = internals.Dataset, internals.Loader
--- What C lends to this file and scripts do not see.
-local c_loader, point, digits_bytes = data.loader, data.point,
-                                      data.digits_bytes
-data.loader, data.point, data.digits_bytes = nil, nil, nil
-local error, getmetatable, ipairs, pairs, select, setmetatable, type =
-  error, getmetatable, ipairs, pairs, select, setmetatable, type
-local floor, max, min = math.floor, math.max, math.min
-local move, sort, unpack = table.move, table.sort, table.unpack
+local fnn, load, internals = ...
+local data, Dataset = fnn.data, internals.Dataset
+local options = load "data/options"
 
-local function where(message) error(message, 3) end
+load "data/loader"
+load "data/scale"
+load "data/files"
+load "data/mnist"
 
----------------------------------------------------------------------------
--- Loaders
----------------------------------------------------------------------------
-
--- Batches of a dataset written in Lua.  Its get runs here, on the caller's
--- side; one box a field shows the part of the batch that is being filled.
-local LuaLoader = {}
-LuaLoader.__index = LuaLoader
-
-local function fields_of(ds)
-  local f = ds.fields
-  if type(f) == "function" then f = f(ds) end
-  if type(f) ~= "table" then
-    where "DataLoader: a dataset in Lua needs fields: a list of { shape, dtype }"
-  end
-  return f
-end
-
-local function lua_loader(ds, opts)
-  if type(ds.get) ~= "function" then
-    where "DataLoader: a dataset in Lua needs a method get(self, i, x, ...)"
-  end
-  local batch = opts.batch or 1
-  local count = #ds
-  local batches = opts.drop_last and count // batch
-                  or (count + batch - 1) // batch
-  local self = setmetatable({
-    ds = ds, fields = fields_of(ds), size = batch, count = count,
-    batches = batches, shuffle = opts.shuffle, seed = opts.seed or 0,
-    device = opts.device,
-  }, LuaLoader)
-  return self:start(0, 0)
-end
-
-function LuaLoader:start(epoch, batch)
-  self.at, self.done = epoch, batch or 0
-  self.order = self.shuffle
-    and data.order(self.count, self.seed, epoch):totable() or nil
-  return self
-end
-
-function LuaLoader:cursor() return self.at, self.done end
-
-function LuaLoader:__len() return self.batches end
-
-function LuaLoader:next()
-  if self.done == self.batches then return end
-  local first = self.done * self.size
-  local n = min(self.size, self.count - first)
-  local x, view = {}, {}
-  for k, f in ipairs(self.fields) do
-    x[k] = fnn.zeros({ n, unpack(f.shape or {}) }, { dtype = f.dtype })
-    view[k] = x[k]:select(1, 1)
-  end
-  local ds, order = self.ds, self.order
-  for i = 1, n do
-    for k = 1, #x do point(view[k], x[k], i) end
-    ds:get(order and order[first + i] + 1 or first + i, unpack(view))
-  end
-  if self.device then
-    for k = 1, #x do x[k] = x[k]:to(self.device) end
-  end
-  self.done = self.done + 1
-  return unpack(x)
-end
-
--- loader:epoch([n]): iterates over the batches of epoch n; without n, over
--- what is left of the one the cursor is in, or over the next one.
-local function epoch(self, n)
-  if n then
-    self:start(n, 0)
-  else
-    local at, done = self:cursor()
-    if done == #self and done > 0 then self:start(at + 1, 0) end
-  end
-  return function() return self:next() end
-end
-
-Loader.epoch = epoch
-LuaLoader.epoch = epoch
-
-local loader_options = { "batch", "batch_size", "shuffle", "seed", "drop_last",
-                         "prefetch", "device" }
-
-local function check(opts, names)
-  for k in pairs(opts) do
-    local known = false
-    for _, name in ipairs(names) do known = known or name == k end
-    if not known then
-      local near = internals.nearest(k, names)
-      where(("unknown option '%s'%s"):format(k, near and
-            (" (did you mean '%s'?)"):format(near) or ""))
-    end
-  end
-end
-
--- data.DataLoader(dataset, { batch =, shuffle =, seed =, drop_last =,
--- prefetch =, device = })
-function data.DataLoader(ds, opts)
-  local o = {}
-  check(opts or {}, loader_options)
-  for k, v in pairs(opts or {}) do o[k] = v end
-  o.batch, o.batch_size = o.batch or o.batch_size, nil
-  if getmetatable(ds) == "fnn.Dataset" then return c_loader(ds, o) end
-  return lua_loader(ds, o)
-end
+local getmetatable, ipairs, pairs, select, tostring, type =
+  getmetatable, ipairs, pairs, select, tostring, type
+local abs, floor, max, min = math.abs, math.floor, math.max, math.min
+local math_type, move, sort, unpack =
+  math.type, table.move, table.sort, table.unpack
+local raise, check = options.raise, options.check
 
 -- ds:batches(n, options): iterates once over the dataset in batches of n;
 -- the option epoch chooses the order.
@@ -146,166 +40,130 @@ end
 -- Splits
 ---------------------------------------------------------------------------
 
-local function fraction(f)
-  if type(f) ~= "number" or not (f >= 0 and f <= 1) then
-    error("split: expected a fraction from 0 to 1", 3)
+-- A fraction, or a list of fractions that add up to 1, as a list.
+local function fractions(f)
+  local list = type(f) == "number" and { f, 1 - f } or f
+  if type(list) ~= "table" or #list == 0 then
+    raise("split: expected a fraction or a list of them, got %s", type(f))
   end
+  local sum = 0
+  for _, v in ipairs(list) do
+    if type(v) ~= "number" or not (v >= 0 and v <= 1) then
+      raise("split: expected fractions from 0 to 1, got %s", tostring(v))
+    end
+    sum = sum + v
+  end
+  if abs(sum - 1) > 1e-6 then
+    raise("split: the fractions must add up to 1 (got %g)", sum)
+  end
+  return list
 end
 
-local function two(ds, first, second)
-  return ds:subset(first), ds:subset(second)
+-- How many of n items are in the parts up to each; with each set, no part
+-- whose fraction is above 0 stays empty, where n is enough.
+local function bounds(n, list, each)
+  local at, sum, wanted = {}, 0, 0
+  for i, f in ipairs(list) do
+    sum = sum + f
+    at[i] = i == #list and n or min(n, floor(sum * n + 0.5))
+    if f > 0 then wanted = wanted + 1 end
+  end
+  if not each or n < wanted then return at end
+  local left, before = wanted, 0
+  for i, f in ipairs(list) do
+    local own = f > 0 and 1 or 0
+    left = left - own
+    at[i] = max(before + own, min(at[i], n - left))
+    before = at[i]
+  end
+  return at
 end
 
--- Elements first .. last of a list, as a list.
-local function part(list, first, last)
-  return move(list, first, last, 1, {})
+-- A subset of ds for each list of ids.
+local function subsets(ds, lists)
+  for i, ids in ipairs(lists) do lists[i] = ds:subset(ids) end
+  return unpack(lists)
 end
 
 -- ds:split(fraction, { seed = }): the items of the first part, fraction of
--- them, and the others, in random order.
+-- them, and the others, in random order; or a part for each of a list of
+-- fractions.
 function Dataset:split(f, opts)
-  fraction(f)
-  local order = data.order(#self, opts and opts.seed or 0, 0):totable()
-  local k = floor(f * #order + 0.5)
-  return two(self, part(order, 1, k), part(order, k + 1, #order))
+  local list = fractions(f)
+  local o = check("split", opts, { seed = 0 })
+  local order = data.order(#self, o.seed, 0):totable()
+  local parts, first = {}, 1
+  for i, last in ipairs(bounds(#order, list)) do
+    parts[i] = move(order, first, last, 1, {})
+    first = last + 1
+  end
+  return subsets(self, parts)
 end
 
--- Ids of the items of each class, classes in order, by the labels in a
--- field: ids, or one-hot rows.
-local function by_class(ds, field)
-  local labels = select(field, ds:all())
-  if not labels then error("split_stratified: there is no such field", 3) end
-  if labels:ndim() == 2 then labels = labels:argmax(2) end
-  local groups, names = {}, {}
-  for i, c in ipairs(labels:totable()) do
+-- The labels in a field, ids or one-hot rows, as ids; only a piece of the
+-- other fields is read at a time.
+local function labels_of(ds, field)
+  local n = #ds:fields()
+  if math_type(field) ~= "integer" or field < 1 or field > n then
+    raise("split_stratified: no field %s (there are %d)", tostring(field), n)
+  end
+  local list = {}
+  for first = 0, #ds - 1, 1024 do
+    local ids = fnn.arange(first, min(first + 1024, #ds), { dtype = "i64" })
+    local y = select(field, ds:items(ids))
+    if y:ndim() == 2 and y:size(2) > 1 then y = y:argmax(2) end
+    if y:numel() ~= #ids then
+      raise("split_stratified: field %d has no labels (expected an id or a "
+            .. "one-hot row an item)", field)
+    end
+    move(y:reshape(-1):totable(), 1, #ids, #list + 1, list)
+  end
+  return list
+end
+
+-- Lists of the items of each class, and the classes in order.
+local function by_class(labels)
+  local groups, classes = {}, {}
+  for i, c in ipairs(labels) do
     if not groups[c] then
       groups[c] = {}
-      names[#names + 1] = c
+      classes[#classes + 1] = c
     end
     local g = groups[c]
     g[#g + 1] = i - 1
   end
-  sort(names)
-  return groups, names
+  sort(classes)
+  return groups, classes
 end
 
 -- ds:split_stratified(fraction, { seed =, field = }): as split, with each
--- class's share on both sides; a class of two or more is on both.
+-- class's share in every part, and a class of enough items in all of them.
 function Dataset:split_stratified(f, opts)
-  fraction(f)
-  local groups, names = by_class(self, opts and opts.field or 2)
-  local first, second = {}, {}
-  for index, c in ipairs(names) do
+  local list = fractions(f)
+  local o = check("split_stratified", opts, { seed = 0, field = 2 })
+  local groups, classes = by_class(labels_of(self, o.field))
+  local parts = {}
+  for i = 1, #list do parts[i] = {} end
+  for index, c in ipairs(classes) do
     local g = groups[c]
-    local order = data.order(#g, opts and opts.seed or 0, index):totable()
-    local k = floor(f * #g + 0.5)
-    if #g >= 2 and f > 0 and f < 1 then k = max(1, min(#g - 1, k)) end
-    for i, at in ipairs(order) do
-      local to = i <= k and first or second
-      to[#to + 1] = g[at + 1]
+    local order = data.order(#g, o.seed, index):totable()
+    local first = 1
+    for i, last in ipairs(bounds(#g, list, true)) do
+      local to = parts[i]
+      for k = first, last do to[#to + 1] = g[order[k] + 1] end
+      first = last + 1
     end
   end
-  sort(first)
-  sort(second)
-  return two(self, first, second)
+  for i = 1, #list do sort(parts[i]) end
+  return subsets(self, parts)
 end
 
----------------------------------------------------------------------------
--- Scaling
----------------------------------------------------------------------------
-
--- The mean and deviation of each column of a tensor (n, ...), which
--- standardizes other tensors alike.
-local Standardizer = {}
-Standardizer.__index = Standardizer
-
--- s:apply(x): (x - mean) / std, for rows or for one row.
-function Standardizer:apply(x) return (x - self.mean) / self.std end
-
-function Standardizer:state()
-  return { mean = self.mean:totable(), std = self.std:totable() }
-end
-
--- data.Standardizer(state): of what state() returned.
-function data.Standardizer(state)
-  return setmetatable({
-    mean = fnn.tensor(state.mean, { dtype = "f64" }):to("f32"),
-    std = fnn.tensor(state.std, { dtype = "f64" }):to("f32"),
-  }, Standardizer)
-end
-
--- data.standardize(x): x standardized by its columns (deviation of the
--- population, 0 counts as 1), and the Standardizer for other data.
-function data.standardize(x)
-  local wide = x:to("f64")
-  local std = wide:std(1, { correction = 0 })
-  local s = setmetatable({
-    mean = wide:mean(1):to(x:dtype()),
-    std = std:masked_fill(std:eq(0), 1):to(x:dtype()),
-  }, Standardizer)
-  return s:apply(x), s
-end
-
--- data.one_hot_targets(labels, n): (rows, n) of whole numbers 0 .. n-1.
-function data.one_hot_targets(labels, n)
-  local ids = labels:to("i64")
-  if ids:to(labels:dtype()):ne(labels):any():item() then
-    error("one_hot_targets: the labels must be whole numbers", 2)
+-- The same as functions: data.split(ds, ...).
+for _, name in ipairs { "split", "split_stratified" } do
+  data[name] = function (ds, ...)
+    if getmetatable(ds) ~= "fnn.Dataset" then
+      raise("%s: expected a Dataset, got %s", name, type(ds))
+    end
+    return Dataset[name](ds, ...)
   end
-  return ids:one_hot(n):to("f32")
-end
-
----------------------------------------------------------------------------
--- Files
----------------------------------------------------------------------------
-
--- data.from_csv(path, targets, options): the last targets columns are the
--- targets, the others the inputs.  Returns the dataset and the column names.
-function data.from_csv(path, targets, opts)
-  local x, names = io.read_csv(path, opts)
-  local columns = x:size(2)
-  if targets < 1 or targets >= columns then
-    error(("from_csv: %d target columns of %d"):format(targets, columns), 2)
-  end
-  return data.TensorDataset(x:narrow(2, 1, columns - targets),
-                            x:narrow(2, columns - targets + 1, targets)), names
-end
-
--- data.from_csv_labeled(path, options): inputs and class ids of the last
--- column (or option label).  Returns the dataset, the class names (in sorted
--- order, id 0 first) and the column names.
-function data.from_csv_labeled(path, opts)
-  local o = { label = -1 }
-  for k, v in pairs(opts or {}) do o[k] = v end
-  local x, names, labels, names_of_classes = io.read_csv(path, o)
-  return data.TensorDataset(x, labels), names_of_classes, names
-end
-
--- data.from_npy(x, y): two .npy files.
-function data.from_npy(x, y)
-  return data.TensorDataset(io.read_npy(x), io.read_npy(y))
-end
-
--- data.from_idx(images, labels): u8 images (n, h, w), read as f32 0 .. 1 of
--- shape (1, h, w), and their class ids.
-function data.from_idx(images, labels)
-  local x, y = io.read_idx(images), io.read_idx(labels)
-  if x:ndim() ~= 3 or x:dtype() ~= "u8" then
-    error(images .. ": expected bytes (n, h, w)", 2)
-  end
-  if y:ndim() ~= 1 or #y ~= #x then
-    error(("%s: %s has %d images, this file %d labels"):format(labels, images,
-          #x, y:ndim() > 0 and #y or 0), 2)
-  end
-  return data.TensorDataset(
-    { x:unsqueeze(2), dtype = "f32", scale = 1 / 255 }, y:to("i64"))
-end
-
--- data.digits(): the 1797 handwritten digits of the UCI Machine Learning
--- Repository's "Optical Recognition of Handwritten Digits" (8 by 8, inputs
--- 0 .. 1 of shape (1, 8, 8), labels 0 .. 9), which are in the library.
-function data.digits()
-  local x, y = digits_bytes()
-  return data.TensorDataset(
-    { x:unsqueeze(2), dtype = "f32", scale = 1 / 16 }, y)
 end

@@ -3,4 +3,5 @@ local _, load = ...
 
 load "nn"
 load "data"
+load "grid"
 load "gradcheck"

@@ -63,7 +63,9 @@ void *frame_adopt (void *o) {
 
 bool frame_try_adopt (void *o) {
   fnn_Context *c = context();
-  if (c->npool == c->poolcap) return false;
+  /* One place stays free: object_new counts on the room that it made, while
+  ** what it allocates may run the host's collector, and so this. */
+  if (c->poolcap - c->npool < 2) return false;
   c->pool[c->npool++] = o;
   return true;
 }

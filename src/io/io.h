@@ -169,6 +169,9 @@ bool json_utf8 (const char *s, size_t n);
 
 /* }====================================================== */
 
+/* The CRC-32 of a file's content, unzipped if it is in gzip, and its size. */
+uint32_t file_crc32 (const char *path, int64_t *size);
+
 /* The formats, from a reader. */
 fnn_Safetensors *safetensors_open (Reader *r);
 fnn_Tensor *npy_read (Reader *r);

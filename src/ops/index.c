@@ -98,8 +98,8 @@ Tensor *fnn_index_select (Tensor *x, int dim, Tensor *ids) {
 
 /* Throws unless ids fits into x: as many dims, no size but that of dim
 ** larger (nor that one, where whole is set). */
-static void check_ids_shape (const char *op, const Tensor *x, const Tensor *ids,
-                        int dim, bool whole) {
+static void check_ids_shape (const char *op, const Tensor *x,
+                             const Tensor *ids, int dim, bool whole) {
   bool fits = x->ndim == ids->ndim;
   for (int d = 0; fits && d < x->ndim; d++)
     fits = (d == dim && !whole) || ids->shape[d] <= x->shape[d];

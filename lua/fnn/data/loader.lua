@@ -1,0 +1,161 @@
+-- loader.lua - loaders: batches of a dataset, epoch by epoch.
+--
+-- A dataset of the library has the loader of src/data, which may read ahead
+-- on a thread.  One written in Lua has LuaLoader, whose order and cursor are
+-- the same; its get runs on the caller's side.
+local fnn, load, internals = ...
+local data, Loader = fnn.data, internals.Loader
+local options = load "data/options"
+-- What C lends to this file and scripts do not see.
+local c_loader, point = data.loader, data.point
+data.loader, data.point = nil, nil
+
+local getmetatable, ipairs, pairs, setmetatable =
+  getmetatable, ipairs, pairs, setmetatable
+local tostring, type = tostring, type
+local math_type, min = math.type, math.min
+local format, unpack = string.format, table.unpack
+local raise, check = options.raise, options.check
+
+local methods = internals.namespace({}, "DataLoader")
+local LuaLoader = { __name = "fnn.DataLoader", __index = methods }
+
+-- The fields of a dataset in Lua, each with a shape and a dtype.
+local function fields_of(ds)
+  local given = ds.fields
+  if type(given) == "function" then given = given(ds) end
+  if type(given) ~= "table" or #given == 0 then
+    raise("DataLoader: a dataset in Lua needs fields: a list of "
+          .. "{ shape =, dtype = }")
+  end
+  local fields = {}
+  for k, f in ipairs(given) do
+    if type(f) ~= "table" or type(f.shape or {}) ~= "table" then
+      raise("DataLoader: field %d: expected { shape = {..}, dtype = '..' }", k)
+    end
+    fields[k] = { shape = f.shape or {}, dtype = f.dtype or "f32" }
+  end
+  return fields
+end
+
+local function lua_loader(ds, o)
+  if type(ds) ~= "table" and type(ds) ~= "userdata" then
+    raise("DataLoader: expected a dataset, got %s", type(ds))
+  end
+  if type(ds) == "table" and not getmetatable(ds) then
+    raise "DataLoader: a dataset in Lua needs a metatable with __len"
+  end
+  if type(ds.get) ~= "function" then
+    raise "DataLoader: a dataset in Lua needs a method get(self, i, x, ...)"
+  end
+  if math_type(o.batch) ~= "integer" or o.batch < 1 then
+    raise("DataLoader: the batch must have at least one item (got %s)",
+          tostring(o.batch))
+  end
+  local count = #ds
+  if math_type(count) ~= "integer" or count < 0 then
+    raise("DataLoader: the dataset's __len gave %s", tostring(count))
+  end
+  local self = setmetatable({
+    ds = ds, fields = fields_of(ds), size = o.batch, count = count,
+    batches = o.drop_last and count // o.batch
+              or (count + o.batch - 1) // o.batch,
+    shuffle = o.shuffle, seed = o.seed, device = o.device or false,
+    order = false, at = 0, done = 0,
+  }, LuaLoader)
+  return self:start(0, 0)
+end
+
+function LuaLoader:__len() return self.batches end
+
+function LuaLoader:__tostring()
+  return format("DataLoader of %d batches", self.batches)
+end
+
+function methods:start(epoch, batch)
+  batch = batch or 0
+  if math_type(epoch) ~= "integer" or math_type(batch) ~= "integer"
+     or epoch < 0 or batch < 0 or batch > self.batches then
+    raise("DataLoader: no batch %s in epoch %s (an epoch has %d)",
+          tostring(batch), tostring(epoch), self.batches)
+  end
+  self.at, self.done = epoch, batch
+  self.order = self.shuffle and data.order(self.count, self.seed, epoch)
+  return self
+end
+
+function methods:cursor() return self.at, self.done end
+
+-- A batch of zeros, and for each field a view that get will see.
+local function blank(self, n)
+  local x, views = {}, {}
+  for k, f in ipairs(self.fields) do
+    x[k] = fnn.zeros({ n, unpack(f.shape) }, { dtype = f.dtype })
+    views[k] = x[k]:select(1, 1)
+  end
+  return x, views
+end
+
+function methods:next()
+  if self.done == self.batches then return end
+  local first = self.done * self.size
+  local n = min(self.size, self.count - first)
+  local x, views = blank(self, n)
+  local ids = self.order
+              and self.order:narrow(1, first + 1, n):totable()
+  local ds = self.ds
+  for i = 1, n do
+    for k = 1, #x do point(views[k], x[k], i) end
+    ds:get(ids and ids[i] + 1 or first + i, unpack(views))
+  end
+  if self.device then
+    for k = 1, #x do x[k] = x[k]:to(self.device) end
+  end
+  self.done = self.done + 1
+  return unpack(x)
+end
+
+-- for x, y in loader do: the batches of an epoch, of the next one the next
+-- time.
+function LuaLoader:__call()
+  if self.done == self.batches then
+    self:start(self.at + 1, 0)
+    return
+  end
+  return self:next()
+end
+
+-- loader:epoch([n]): iterates over the batches of epoch n; without n, over
+-- what is left of the one the cursor is in, or over the next one.
+local function epoch(self, n)
+  if n then
+    self:start(n, 0)
+  else
+    local at, done = self:cursor()
+    if done == #self and done > 0 then self:start(at + 1, 0) end
+  end
+  return function () return self:next() end
+end
+
+Loader.epoch = epoch
+methods.epoch = epoch
+
+local defaults = { batch = 1, batch_size = 1, shuffle = false, seed = 0,
+                   drop_last = false, prefetch = 0, device = false }
+local types = { device = "string" }
+
+-- data.DataLoader(dataset, { batch =, shuffle =, seed =, drop_last =,
+-- prefetch =, device = })
+function data.DataLoader(ds, opts)
+  local o = check("DataLoader", opts, defaults, types)
+  if opts and opts.batch and opts.batch_size then
+    raise "DataLoader: batch and batch_size are one option: give one"
+  end
+  local given = { batch = opts and opts.batch_size or o.batch }
+  for k, v in pairs(o) do
+    if k ~= "batch" and k ~= "batch_size" then given[k] = v or nil end
+  end
+  if getmetatable(ds) == "fnn.Dataset" then return c_loader(ds, given) end
+  given.seed = o.seed
+  return lua_loader(ds, given)
+end
