@@ -329,7 +329,8 @@ function Tensor:flip(...) end
 ---@return fnn.Tensor
 function Tensor:roll(shift, dim) end
 
----The places along dim that ids name, in their order.
+---The places along dim that ids name, in their order. The dimensions of ids
+---take the place of dim: ids (b, t) of a table (n, c) give (b, t, c).
 ---@param dim integer
 ---@param ids fnn.Tensor|integer[]
 ---@return fnn.Tensor
@@ -348,6 +349,13 @@ function Tensor:gather(dim, ids) end
 ---@param source fnn.Tensor
 ---@return fnn.Tensor
 function Tensor:scatter_add(dim, ids, source) end
+
+---The same, into x itself.
+---@param dim integer
+---@param ids fnn.Tensor
+---@param source fnn.Tensor
+---@return fnn.Tensor
+function Tensor:scatter_add_(dim, ids, source) end
 
 ---The elements where mask is true, as a vector. The same as x[mask].
 ---@param mask fnn.Tensor
@@ -394,10 +402,12 @@ function Tensor:topk(k, dim, options) end
 function Tensor:matmul(y) end
 
 ---x times weight transposed, plus bias: (..., in) and (out, in) give (..., out).
+---act names a function of one number ("relu") that the result goes through.
 ---@param weight fnn.Tensor
 ---@param bias? fnn.Tensor
+---@param act? string
 ---@return fnn.Tensor
-function Tensor:linear(weight, bias) end
+function Tensor:linear(weight, bias, act) end
 
 ---A sum of products written with letters: fnn.einsum("ij,jk->ik", x, y).
 ---@param spec string

@@ -235,7 +235,7 @@ static int read_csv (lua_State *L) {
   }
   lua_pop(L, 1);
   /* values, labels, columns, classes -> values, columns, labels, classes */
-  lua_insert(L, -3);
+  lua_rotate(L, -3, -1);
   lua_insert(L, -2);
   if (*labels != NULL) return 4;
   lua_pop(L, 2);

@@ -74,10 +74,10 @@ describe("Linear", function ()
       assert.truthy(message:find(text, 1, true), message)
       assert.truthy(message:find("layers_spec.lua:", 1, true), message)
     end
-    fails("Linear: outputs (argument 2): expected a whole number of at least 1, "
-          .. "got nothing", function () nn.Linear(3) end)
-    fails("Linear: inputs (argument 1): expected a whole number of at least 1, "
-          .. "got -2", function () nn.Linear(-2, 3) end)
+    fails("Linear: outputs (argument 2): expected a whole number of at least "
+          .. "1, got nothing", function () nn.Linear(3) end)
+    fails("Linear: inputs (argument 1): expected a whole number of at least "
+          .. "1, got -2", function () nn.Linear(-2, 3) end)
     fails("unknown option 'bais' (did you mean 'bias'?)",
           function () nn.Linear(2, 3, { bais = false }) end)
     fails("Linear: argument 3: expected a table of options, got boolean",

@@ -143,9 +143,11 @@ fnn_Dataset *fnn_subset (fnn_Dataset *base, int64_t n, const int64_t *ids) {
                 (long long)base->n);
   Subset *s = dataset_new(&subset_class, sizeof *s);
   s->base = fnn_retain(base);
-  s->ids = mem_new((size_t)n * sizeof *s->ids);
-  s->d.n = n;
-  memcpy(s->ids, ids, (size_t)n * sizeof *ids);
+  if (n > 0) {
+    s->ids = mem_new((size_t)n * sizeof *s->ids);
+    memcpy(s->ids, ids, (size_t)n * sizeof *ids);
+    s->d.n = n;
+  }
   s->d.nfields = base->nfields;
   memcpy(s->d.fields, base->fields, sizeof s->d.fields);
   return &s->d;

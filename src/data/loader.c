@@ -218,7 +218,7 @@ fnn_Loader *fnn_loader (fnn_Dataset *d, const fnn_LoaderOptions *o) {
   l->options = *o;
   l->batches = o->drop_last ? d->n / o->batch
                             : (d->n + o->batch - 1) / o->batch;
-  l->order = mem_new((size_t)d->n * sizeof *l->order);
+  if (d->n > 0) l->order = mem_new((size_t)d->n * sizeof *l->order);
   fnn_loader_start(l, 0, 0);
   return l;
 }

@@ -82,13 +82,14 @@ static bool by_strides (Layout *l, const Tensor *x, unsigned set) {
 ** numbers must keep their order (for the places that argmax gives). */
 static Layout layout (const Tensor *x, unsigned set, bool ordered) {
   Layout l;
-  if (!ordered && by_strides(&l, x, set) && one_run(&l, x, set)) {
+  bool dense = tensor_is_dense(x);
+  if (!ordered && !dense && by_strides(&l, x, set) && one_run(&l, x, set)) {
     l.data = permuted(x, l.dims);
     return l;
   }
   for (int i = 0; i < x->ndim; i++) l.dims[i] = i;
   if (one_run(&l, x, set)) {
-    l.data = tensor_dense(x);
+    l.data = dense ? (Tensor *)x : tensor_dense(x);
     return l;
   }
   int k = 0;
