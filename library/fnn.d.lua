@@ -1736,8 +1736,8 @@ function Dataset:all() end
 ---@return fnn.Dataset
 function Dataset:subset(ids) end
 
----That fraction of the items, and the others, in random order; or a part for each
----fraction of a list.
+---That fraction of the items, and the others, in random order; or a part for
+---each fraction of a list.
 ---seed: integer = 0    chooses the order
 ---@param fraction number|number[]
 ---@param options? table

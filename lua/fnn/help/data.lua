@@ -69,8 +69,8 @@ Dataset:subset(ids: Tensor|integer[]) -> Dataset
 
 Dataset:split(fraction: number|number[], options?: table)
     -> Dataset, Dataset
-  That fraction of the items, and the others, in random order; or a part for each
-  fraction of a list.
+  That fraction of the items, and the others, in random order; or a part for
+  each fraction of a list.
   seed: integer = 0    chooses the order
 
 Dataset:split_stratified(fraction: number|number[], options?: table)
