@@ -6,7 +6,7 @@
 -- The 1797 digits of 8 by 8 pixels are in the library; see data.digits.
 
 local fnn = require "fnn"
-local nn, optim, data, io_ = fnn.nn, fnn.optim, fnn.data, fnn.io
+local nn, optim, data = fnn.nn, fnn.optim, fnn.data
 
 local epochs, picture = 20, "digits.png"
 do
@@ -60,48 +60,25 @@ for epoch = 1, epochs do
 end
 print(("trained in %.1f s of processor time"):format(os.clock() - begin))
 
--- ---------------------------------------------------------------------------
--- The picture: a grid of test digits, each with its label
--- ---------------------------------------------------------------------------
-
-local columns, rows, pixels = 12, 8, 6  -- pixels: the side of one of theirs
-local side, line = 8 * pixels, 14       -- of a digit, and of its label
-local cell = { side + 12, side + line + 12 }
-
-local sheet = fnn.full({ rows * cell[2] + 6, columns * cell[1] + 6, 3 }, 24,
-                       { dtype = "u8" })
-
--- A digit (1, 8, 8) from 0 to 1 as RGB bytes, each pixel a square.
-local function enlarged(digit)
-  return (digit:reshape(8, 1, 8, 1, 1) * 255):expand(8, pixels, 8, pixels, 3)
-         :reshape(side, side, 3):to "u8"
-end
-
+-- The picture: test digits with what they were taken for, the wrong ones first
+-- so that it has them all.
 local ids, right = predict(images, labels)
--- Wrong ones first, so that the picture has them all.
 local order = {}
 for _, wrong in ipairs { true, false } do
   for i = 1, #test do
-    if (ids[i] ~= labels[i]) == wrong then order[#order + 1] = i end
+    if (ids[i] ~= labels[i]) == wrong then order[#order + 1] = i - 1 end
   end
 end
-
-for k = 1, math.min(#order, rows * columns) do
-  local i = order[k]
-  local x = (k - 1) % columns * cell[1] + 10
-  local y = (k - 1) // columns * cell[2] + 10
-  sheet:narrow(1, y, side):narrow(2, x, side):copy_(enlarged(images[i]))
-  local said, is = ids[i], labels[i]
-  if said == is then
-    io_.draw_text(sheet, x, y + side + 4, tostring(said), 0x60d060)
-  else
-    io_.draw_text(sheet, x, y + side + 4, ("%d, is %d"):format(said, is),
-                  0xff6060)
-    io_.draw_rect(sheet, x - 3, y - 3, side + 6, side + line + 6, 0xff6060, 2)
-  end
+local shown = math.min(96, #order)
+local said, truth = {}, {}
+for k = 1, shown do
+  local i = order[k] + 1
+  said[k] = ids[i]
+  truth[k] = ids[i] ~= labels[i] and labels[i]  -- false where it is right
 end
-io_.write_png(picture, sheet)
+local drawn = images:index_select(1, { table.unpack(order, 1, shown) })
+fnn.io.write_grid(picture, drawn,
+               { labels = said, wrong = truth, columns = 12 })
 print(("%d of %d test digits are right; %s shows %d of them, the %d wrong " ..
-       "ones first, in red"):format(right, #test, picture,
-                                    math.min(#order, rows * columns),
+       "ones first, marked"):format(right, #test, picture, shown,
                                     #test - right))

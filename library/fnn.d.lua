@@ -1638,6 +1638,26 @@ function fnn.data.TensorDataset(...) end
 ---@return fnn.Dataset
 function fnn.data.digits() end
 
+---MNIST: 60,000 handwritten digits to "train" on, or 10,000 to "test", as images
+---(1, 28, 28) from 0 to 1 and labels; and the names of the classes. Looked for
+---in the folder given, where distributions install it, and in a cache; then
+---fetched, where there is a network.
+---root: string         a folder with the files
+---download: boolean    whether it may be fetched
+---mirror: string       where from
+---@param which? string
+---@param options? table
+---@return fnn.Dataset
+---@return string[]
+function fnn.data.mnist(which, options) end
+
+---Fashion-MNIST: the same of clothes.
+---@param which? string
+---@param options? table
+---@return fnn.Dataset
+---@return string[]
+function fnn.data.fashion_mnist(which, options) end
+
 ---Two IDX files, plain or .gz, as MNIST has them: images (1, h, w) from 0 to 1.
 ---@param images string
 ---@param labels string
@@ -1716,22 +1736,39 @@ function Dataset:all() end
 ---@return fnn.Dataset
 function Dataset:subset(ids) end
 
----That fraction of the items, and the others, in random order.
+---That fraction of the items, and the others, in random order; or a part for
+---each fraction of a list.
 ---seed: integer = 0    chooses the order
----@param fraction number
+---@param fraction number|number[]
 ---@param options? table
 ---@return fnn.Dataset
 ---@return fnn.Dataset
 function Dataset:split(fraction, options) end
 
----As split, with each class's share on both sides.
+---As split, with each class's share in every part.
 ---seed: integer = 0     chooses the items
 ---field: integer = 2    which field has the classes
----@param fraction number
+---@param fraction number|number[]
 ---@param options? table
 ---@return fnn.Dataset
 ---@return fnn.Dataset
 function Dataset:split_stratified(fraction, options) end
+
+---As dataset:split.
+---@param dataset fnn.Dataset
+---@param fraction number|number[]
+---@param options? table
+---@return fnn.Dataset
+---@return fnn.Dataset
+function fnn.data.split(dataset, fraction, options) end
+
+---As dataset:split_stratified.
+---@param dataset fnn.Dataset
+---@param fraction number|number[]
+---@param options? table
+---@return fnn.Dataset
+---@return fnn.Dataset
+function fnn.data.split_stratified(dataset, fraction, options) end
 
 ---Iterates once over the dataset, n items at a time. Options of DataLoader.
 ---epoch: integer = 0    whose order it is
@@ -1831,6 +1868,31 @@ function fnn.io.read_png(path, options) end
 ---@param image fnn.Tensor
 ---@param texts? table
 function fnn.io.write_png(path, image, texts) end
+
+---Writes images (n, height, width) or (n, channels, height, width), floats from
+---0 to 1 or bytes, side by side into one PNG.
+---labels: Tensor|table    what stands under each
+---wrong: Tensor|table     for a wrong one the truth, false for a right one
+---columns: integer        images a row
+---scale: integer          the side of a pixel
+---title: string           a line above
+---@param path string
+---@param images fnn.Tensor
+---@param options? table
+function fnn.io.write_grid(path, images, options) end
+
+---Whether there is a file of that name.
+---@param path string
+---@return boolean
+function fnn.io.is_file(path) end
+
+---Fetches a file, whole or not at all. Needs a build with libcurl.
+---size: integer     what it must have
+---crc32: integer    of its content; goes with size
+---@param url string
+---@param path string
+---@param options? table
+function fnn.io.download(url, path, options) end
 
 ---Writes into an RGB image; x and y are places. color is 0xRRGGBB, white
 ---without.

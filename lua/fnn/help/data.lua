@@ -14,6 +14,18 @@ data.digits() -> Dataset
   1797 real handwritten digits of 8 by 8 pixels, (1, 8, 8) from 0 to 1, and
   their labels. In the library.
 
+data.mnist(which?: string, options?: table) -> Dataset, string[]
+  MNIST: 60,000 handwritten digits to "train" on, or 10,000 to "test", as images
+  (1, 28, 28) from 0 to 1 and labels; and the names of the classes. Looked for
+  in the folder given, where distributions install it, and in a cache; then
+  fetched, where there is a network.
+  root: string         a folder with the files
+  download: boolean    whether it may be fetched
+  mirror: string       where from
+
+data.fashion_mnist(which?: string, options?: table) -> Dataset, string[]
+  Fashion-MNIST: the same of clothes.
+
 data.from_idx(images: string, labels: string) -> Dataset
   Two IDX files, plain or .gz, as MNIST has them: images (1, h, w) from 0 to 1.
 
@@ -55,15 +67,25 @@ Dataset:all() -> Tensor, Tensor
 Dataset:subset(ids: Tensor|integer[]) -> Dataset
   The items with these ids, as a dataset.
 
-Dataset:split(fraction: number, options?: table) -> Dataset, Dataset
-  That fraction of the items, and the others, in random order.
+Dataset:split(fraction: number|number[], options?: table)
+    -> Dataset, Dataset
+  That fraction of the items, and the others, in random order; or a part for
+  each fraction of a list.
   seed: integer = 0    chooses the order
 
-Dataset:split_stratified(fraction: number, options?: table)
+Dataset:split_stratified(fraction: number|number[], options?: table)
     -> Dataset, Dataset
-  As split, with each class's share on both sides.
+  As split, with each class's share in every part.
   seed: integer = 0     chooses the items
   field: integer = 2    which field has the classes
+
+data.split(dataset: Dataset, fraction: number|number[], options?: table)
+    -> Dataset, Dataset
+  As dataset:split.
+
+data.split_stratified(dataset: Dataset, fraction: number|number[],
+    options?: table) -> Dataset, Dataset
+  As dataset:split_stratified.
 
 Dataset:batches(n: integer, options?: table) -> function
   Iterates once over the dataset, n items at a time. Options of DataLoader.

@@ -36,6 +36,23 @@ io.read_png(path: string, options?: table) -> Tensor, table
 io.write_png(path: string, image: Tensor, texts?: table)
   Writes u8 (height, width) or (height, width, channels).
 
+io.write_grid(path: string, images: Tensor, options?: table)
+  Writes images (n, height, width) or (n, channels, height, width), floats from
+  0 to 1 or bytes, side by side into one PNG.
+  labels: Tensor|table    what stands under each
+  wrong: Tensor|table     for a wrong one the truth, false for a right one
+  columns: integer        images a row
+  scale: integer          the side of a pixel
+  title: string           a line above
+
+io.is_file(path: string) -> boolean
+  Whether there is a file of that name.
+
+io.download(url: string, path: string, options?: table)
+  Fetches a file, whole or not at all. Needs a build with libcurl.
+  size: integer     what it must have
+  crc32: integer    of its content; goes with size
+
 io.draw_text(image: Tensor, x: integer, y: integer, text: string,
              color?: integer, scale?: integer)
   Writes into an RGB image; x and y are places. color is 0xRRGGBB, white

@@ -253,7 +253,8 @@ Tensor:softmax(dim?: integer) -> Tensor
 Tensor:log_softmax(dim?: integer) -> Tensor
   The logarithm of softmax, without overflow.
 
-Tensor:layer_norm(n?: integer, weight?: Tensor, bias?: Tensor, eps?: number) -> Tensor
+Tensor:layer_norm(n?: integer, weight?: Tensor, bias?: Tensor, eps?: number)
+    -> Tensor
   Shifts and scales each part of the last n dimensions (1) to mean 0 and
   variance 1, then times weight plus bias. eps (1e-5) is added to the variance.
 

@@ -5,7 +5,7 @@ local fnn, load = ...
 local nn = fnn.nn
 local module = load "nn/module"
 
-local pairs, tostring, type, math_type = pairs, tostring, type, math.type
+local pairs, tostring, math_type = pairs, tostring, math.type
 local core, raise = module.core, module.raise
 
 -- {======================================================
