@@ -1503,6 +1503,28 @@ function fnn.data.digits() end
 ---@return fnn.Dataset
 function fnn.data.from_idx(images, labels) end
 
+---The 60,000 handwritten digits of MNIST for "train", or 10,000 for "test":
+---images (1, 28, 28) from 0 to 1, class ids, and the names of the classes. They
+---are looked for in root, or in FNN_DATA, in /usr/share/datasets and in the
+---user's cache, and else downloaded, into root or the cache. Nothing is
+---downloaded when FNN_OFFLINE is set.
+---root: string               the folder of the files
+---download: boolean = true   whether they may be downloaded
+---mirror: string|string[]    addresses to download from
+---@param which string
+---@param options? table
+---@return fnn.Dataset
+---@return string[]
+function fnn.data.mnist(which, options) end
+
+---The same of clothes, for the same models. Debian and Ubuntu have it as
+---dataset-fashion-mnist.
+---@param which string
+---@param options? table
+---@return fnn.Dataset
+---@return string[]
+function fnn.data.fashion_mnist(which, options) end
+
 ---Two .npy files.
 ---@param x string
 ---@param y string
@@ -1533,10 +1555,11 @@ function fnn.data.from_csv_labeled(path, options) end
 ---@return fnn.Tensor
 function fnn.data.one_hot_targets(labels, n) end
 
----x with each column scaled to mean 0 and deviation 1, and what does the same to
----other data: s:apply(x), s:state().
----@param x fnn.Tensor
----@return fnn.Tensor
+---x, or the first field of a dataset, with each column scaled to mean 0 and
+---deviation 1, and what does the same to other data: s:apply(x) to rows, one row
+---or a dataset; s:state() is for saving.
+---@param x fnn.Tensor|fnn.Dataset
+---@return fnn.Tensor|fnn.Dataset
 ---@return table
 function fnn.data.standardize(x) end
 
@@ -1575,22 +1598,40 @@ function Dataset:all() end
 ---@return fnn.Dataset
 function Dataset:subset(ids) end
 
----That fraction of the items, and the others, in random order.
+---That fraction of the items, and the others, in random order; or a part for
+---each of a list of fractions that add up to 1.
 ---seed: integer = 0    chooses the order
----@param fraction number
+---@param fraction number|number[]
 ---@param options? table
 ---@return fnn.Dataset
 ---@return fnn.Dataset
 function Dataset:split(fraction, options) end
 
----As split, with each class's share on both sides.
+---As split, with each class's share in every part: a class of two items is on
+---both sides.
 ---seed: integer = 0     chooses the items
 ---field: integer = 2    which field has the classes
----@param fraction number
+---@param fraction number|number[]
 ---@param options? table
 ---@return fnn.Dataset
 ---@return fnn.Dataset
 function Dataset:split_stratified(fraction, options) end
+
+---As dataset:split.
+---@param dataset fnn.Dataset
+---@param fraction number|number[]
+---@param options? table
+---@return fnn.Dataset
+---@return fnn.Dataset
+function fnn.data.split(dataset, fraction, options) end
+
+---As dataset:split_stratified.
+---@param dataset fnn.Dataset
+---@param fraction number|number[]
+---@param options? table
+---@return fnn.Dataset
+---@return fnn.Dataset
+function fnn.data.split_stratified(dataset, fraction, options) end
 
 ---Iterates once over the dataset, n items at a time. Options of DataLoader.
 ---epoch: integer = 0    whose order it is
@@ -1600,6 +1641,7 @@ function Dataset:split_stratified(fraction, options) end
 function Dataset:batches(n, options) end
 
 ---Gives batches, each epoch in an order that seed and epoch alone decide.
+---`for x, y in loader do` runs through an epoch, the next time through the next.
 ---batch: integer = 1            items a batch, also batch_size
 ---shuffle: boolean = false      a new order each epoch
 ---seed: integer = 0             of the order
@@ -1690,6 +1732,33 @@ function fnn.io.read_png(path, options) end
 ---@param image fnn.Tensor
 ---@param texts? table
 function fnn.io.write_png(path, image, texts) end
+
+---Writes a PNG of images (n, height, width) or (n, channels, height, width),
+---floats from 0 to 1 or bytes, side by side with texts under them.
+---labels: table|Tensor    a text or number for each
+---wrong: table            true, or what it should be, for those to mark in red
+---columns: integer        how many in a row
+---scale: integer          how many times larger than they are
+---title: string           a line above all
+---@param path string
+---@param images fnn.Tensor
+---@param options? table
+function fnn.io.write_grid(path, images, options) end
+
+---Whether there is a file that may be read.
+---@param path string
+---@return boolean
+function fnn.io.is_file(path) end
+
+---Fetches a file by http or https, by libcurl where it is installed. The folders
+---are made. With size and crc32, those of the content (unzipped if it is in
+---gzip) must be these; else nothing is kept.
+---size: integer     bytes
+---crc32: integer    checksum
+---@param url string
+---@param path string
+---@param options? table
+function fnn.io.download(url, path, options) end
 
 ---Writes into an RGB image; x and y are places. color is 0xRRGGBB, white
 ---without.

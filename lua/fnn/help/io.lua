@@ -36,6 +36,25 @@ io.read_png(path: string, options?: table) -> Tensor, table
 io.write_png(path: string, image: Tensor, texts?: table)
   Writes u8 (height, width) or (height, width, channels).
 
+io.write_grid(path: string, images: Tensor, options?: table)
+  Writes a PNG of images (n, height, width) or (n, channels, height, width),
+  floats from 0 to 1 or bytes, side by side with texts under them.
+  labels: table|Tensor    a text or number for each
+  wrong: table            true, or what it should be, for those to mark in red
+  columns: integer        how many in a row
+  scale: integer          how many times larger than they are
+  title: string           a line above all
+
+io.is_file(path: string) -> boolean
+  Whether there is a file that may be read.
+
+io.download(url: string, path: string, options?: table)
+  Fetches a file by http or https, by libcurl where it is installed. The folders
+  are made. With size and crc32, those of the content (unzipped if it is in
+  gzip) must be these; else nothing is kept.
+  size: integer     bytes
+  crc32: integer    checksum
+
 io.draw_text(image: Tensor, x: integer, y: integer, text: string,
              color?: integer, scale?: integer)
   Writes into an RGB image; x and y are places. color is 0xRRGGBB, white
