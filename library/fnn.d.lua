@@ -1638,31 +1638,33 @@ function fnn.data.TensorDataset(...) end
 ---@return fnn.Dataset
 function fnn.data.digits() end
 
----MNIST: 60,000 handwritten digits to "train" on, or 10,000 to "test", as images
----(1, 28, 28) from 0 to 1 and labels; and the names of the classes. Looked for
----in the folder given, where distributions install it, and in a cache; then
----fetched, where there is a network.
----root: string         a folder with the files
----download: boolean    whether it may be fetched
----mirror: string       where from
----@param which? string
----@param options? table
----@return fnn.Dataset
----@return string[]
-function fnn.data.mnist(which, options) end
-
----Fashion-MNIST: the same of clothes.
----@param which? string
----@param options? table
----@return fnn.Dataset
----@return string[]
-function fnn.data.fashion_mnist(which, options) end
-
 ---Two IDX files, plain or .gz, as MNIST has them: images (1, h, w) from 0 to 1.
 ---@param images string
 ---@param labels string
 ---@return fnn.Dataset
 function fnn.data.from_idx(images, labels) end
+
+---The 60,000 handwritten digits of MNIST for "train", or 10,000 for "test":
+---images (1, 28, 28) from 0 to 1, class ids, and the names of the classes. They
+---are looked for in root, or in FNN_DATA, in /usr/share/datasets and in the
+---user's cache, and else downloaded, into root or the cache. Nothing is
+---downloaded when FNN_OFFLINE is set.
+---root: string               the folder of the files
+---download: boolean = true   whether they may be downloaded
+---mirror: string|string[]    addresses to download from
+---@param which string
+---@param options? table
+---@return fnn.Dataset
+---@return string[]
+function fnn.data.mnist(which, options) end
+
+---The same of clothes, for the same models. Debian and Ubuntu have it as
+---dataset-fashion-mnist.
+---@param which string
+---@param options? table
+---@return fnn.Dataset
+---@return string[]
+function fnn.data.fashion_mnist(which, options) end
 
 ---Two .npy files.
 ---@param x string
@@ -1694,10 +1696,11 @@ function fnn.data.from_csv_labeled(path, options) end
 ---@return fnn.Tensor
 function fnn.data.one_hot_targets(labels, n) end
 
----x with each column scaled to mean 0 and deviation 1, and what does the same to
----other data: s:apply(x), s:state().
----@param x fnn.Tensor
----@return fnn.Tensor
+---x, or the first field of a dataset, with each column scaled to mean 0 and
+---deviation 1, and what does the same to other data: s:apply(x) to rows, one row
+---or a dataset; s:state() is for saving.
+---@param x fnn.Tensor|fnn.Dataset
+---@return fnn.Tensor|fnn.Dataset
 ---@return table
 function fnn.data.standardize(x) end
 
@@ -1737,7 +1740,7 @@ function Dataset:all() end
 function Dataset:subset(ids) end
 
 ---That fraction of the items, and the others, in random order; or a part for
----each fraction of a list.
+---each of a list of fractions that add up to 1.
 ---seed: integer = 0    chooses the order
 ---@param fraction number|number[]
 ---@param options? table
@@ -1745,7 +1748,8 @@ function Dataset:subset(ids) end
 ---@return fnn.Dataset
 function Dataset:split(fraction, options) end
 
----As split, with each class's share in every part.
+---As split, with each class's share in every part: a class of two items is on
+---both sides.
 ---seed: integer = 0     chooses the items
 ---field: integer = 2    which field has the classes
 ---@param fraction number|number[]
@@ -1778,6 +1782,7 @@ function fnn.data.split_stratified(dataset, fraction, options) end
 function Dataset:batches(n, options) end
 
 ---Gives batches, each epoch in an order that seed and epoch alone decide.
+---`for x, y in loader do` runs through an epoch, the next time through the next.
 ---batch: integer = 1            items a batch, also batch_size
 ---shuffle: boolean = false      a new order each epoch
 ---seed: integer = 0             of the order
@@ -1869,26 +1874,28 @@ function fnn.io.read_png(path, options) end
 ---@param texts? table
 function fnn.io.write_png(path, image, texts) end
 
----Writes images (n, height, width) or (n, channels, height, width), floats from
----0 to 1 or bytes, side by side into one PNG.
----labels: Tensor|table    what stands under each
----wrong: Tensor|table     for a wrong one the truth, false for a right one
----columns: integer        images a row
----scale: integer          the side of a pixel
----title: string           a line above
+---Writes a PNG of images (n, height, width) or (n, channels, height, width),
+---floats from 0 to 1 or bytes, side by side with texts under them.
+---labels: table|Tensor    a text or number for each
+---wrong: table            true, or what it should be, for those to mark in red
+---columns: integer        how many in a row
+---scale: integer          how many times larger than they are
+---title: string           a line above all
 ---@param path string
 ---@param images fnn.Tensor
 ---@param options? table
 function fnn.io.write_grid(path, images, options) end
 
----Whether there is a file of that name.
+---Whether there is a file that may be read.
 ---@param path string
 ---@return boolean
 function fnn.io.is_file(path) end
 
----Fetches a file, whole or not at all. Needs a build with libcurl.
----size: integer     what it must have
----crc32: integer    of its content; goes with size
+---Fetches a file by http or https, by libcurl where it is installed. The folders
+---are made. With size and crc32, those of the content (unzipped if it is in
+---gzip) must be these; else nothing is kept.
+---size: integer     bytes
+---crc32: integer    checksum
 ---@param url string
 ---@param path string
 ---@param options? table
