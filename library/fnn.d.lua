@@ -1191,6 +1191,34 @@ function Param:is_frozen() end
 ---@return fnn.Param
 function Param:to(what, more) end
 
+---What the library holds now. live, idle and peak are bytes: in use, kept for
+---the next tensors, and the most that were ever in use. limit is the bytes
+---allowed, or 0. objects and nodes count what is alive: objects of the engine,
+---and operations that a gradient could still flow back through.
+---@return table
+function fnn.memory() end
+
+---Calls f with the arguments and returns its results; then releases each tensor
+---that was made inside. Those that the results reach live on, through tables
+---and modules too, and so do fields of modules. What else still holds a tensor
+---made inside (an outer variable, a closure) finds it released. An error ends
+---the scope as well. Scopes nest. Yielding out of f raises.
+---@param f function
+---@param ... any
+---@return any
+function fnn.scope(f, ...) end
+
+---The most bytes that may be live; an operation that would need more raises. 0
+---or nothing lifts the limit.
+---@param bytes? integer
+function fnn.set_memory_limit(bytes) end
+
+---The peak of fnn.memory() starts again from what is live.
+function fnn.reset_peak_memory() end
+
+---Gives idle memory back to the system.
+function fnn.trim() end
+
 fnn.nn = {}
 
 ---A new class. Give it init(self, ...), which makes the parts, and

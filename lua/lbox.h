@@ -50,6 +50,7 @@ typedef struct Lib {
   fnn_Dtype dtype;          /* of new float tensors */
   uint64_t collected_live;  /* bytes alive after the last collection */
   bool collecting;
+  bool scoped;              /* an fnn.scope is open */
   fnn_Status status;        /* of the last error raised */
   bool raised;              /* a callback's error value is on the stack */
   struct Slot_ *dropped;    /* slots whose values can go */
@@ -106,6 +107,12 @@ void push_where (lua_State *L);
 
 /* Pushes an empty box. */
 void **newbox (lua_State *L, Kind k);
+/* Empties the box at i: as its release. */
+void box_empty (lua_State *L, int i);
+/* Inside fnn.scope: notes the new box at i, and takes what is kept out of all
+** scopes again. */
+void scope_note (lua_State *L, int i);
+void scope_keep (lua_State *L, int i);
 /* Pushes the box of o: the one it has, or a new one with a reference of its
 ** own.  nil for NULL.  Not inside guard. */
 void pushobject (lua_State *L, Kind k, void *o);
@@ -217,6 +224,16 @@ void lib_pushtensor (lua_State *L, const Lib *lib, fnn_Tensor *x);
 void slot_call (Slot_ *s, int n, fnn_Tensor *const *args, int nr,
                 fnn_Tensor **results);
 
+/* A call that must be ended, as fnn.no_grad.  With a closer at 1, a function
+** at 2 and its arguments above, closer_set readies; then begin what the closer
+** ends; then closer_call makes the call and returns how many results are on
+** the top.  closer(value, error) is called whether the function returned or
+** raised; an error goes on.  kept, if any, sees the results, from place first
+** on, before. */
+bool closer_set (lua_State *L);
+int closer_call (lua_State *L, bool set,
+                 void (*kept)(lua_State *L, int first));
+
 /* }====================================================== */
 
 /*
@@ -247,6 +264,7 @@ void collect_if_due (lua_State *L, Lib *lib);
 /* Parts of the library: each adds to the table `fnn` on the top. */
 void open_tensor (lua_State *L);
 void open_graph (lua_State *L);
+void open_memory (lua_State *L);
 void open_random (lua_State *L);
 void open_math (lua_State *L);
 void open_loss (lua_State *L);

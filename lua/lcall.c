@@ -74,6 +74,7 @@ void lib_pushtensor (lua_State *L, const Lib *lib, fnn_Tensor *x) {
   *box = NULL;
   lua_rawgetp(L, LUA_REGISTRYINDEX, lib->meta[TENSOR]);
   lua_setmetatable(L, -2);
+  if (lib->scoped) scope_note(L, -1);
   *box = fnn_retain(x);
 }
 
@@ -124,4 +125,42 @@ void slot_call (Slot_ *s, int n, fnn_Tensor *const *args, int nr,
     lib->raised = true;
     fnn_throw(FNN_EHOST, "an error in a function of the script");
   }
+}
+
+/* On the main thread the closer becomes a variable to be closed, so that an
+** error keeps its traceback.  A coroutine that dies of an error closes nothing
+** until somebody asks: there the call is protected.  Either way it is a call
+** of C, so a yield out of it raises. */
+bool closer_set (lua_State *L) {
+  bool is_main = lua_pushthread(L);
+  lua_pop(L, 1);
+  if (is_main) {
+    lua_newtable(L);
+    lua_createtable(L, 0, 1);
+    lua_pushvalue(L, 1);
+    lua_setfield(L, -2, "__close");
+    lua_setmetatable(L, -2);
+    lua_insert(L, 2);
+    lua_toclose(L, 2);
+  } else {
+    lua_pushnil(L);
+    lua_insert(L, 2);
+  }
+  luaL_checkstack(L, 4, NULL);
+  return is_main;
+}
+
+int closer_call (lua_State *L, bool set,
+                 void (*kept)(lua_State *L, int first)) {
+  int n = lua_gettop(L) - 3, status = LUA_OK;
+  if (set) lua_call(L, n, LUA_MULTRET);
+  else status = lua_pcall(L, n, LUA_MULTRET, 0);
+  if (status == LUA_OK && kept != NULL) kept(L, 3);
+  if (set) return lua_gettop(L) - 2;
+  lua_pushvalue(L, 1);
+  lua_pushnil(L);
+  if (status == LUA_OK) lua_pushnil(L);
+  else lua_pushvalue(L, -3);
+  lua_call(L, 2, 0);
+  return status == LUA_OK ? lua_gettop(L) - 2 : lua_error(L);
 }

@@ -65,31 +65,24 @@ static int graph_grad (lua_State *L) {
 ** =======================================================
 */
 
-/* The variable that a call of with_mode must restore. */
+/* Ends what with_mode began: upvalue 2 is the mode before. */
 static int restore_mode (lua_State *L) {
   Lib *lib = getlib(L);
   lib->context->grad_mode = lua_toboolean(L, lua_upvalueindex(2));
   return 0;
 }
 
-/* f(...) with the graph on or off.  What restores the mode is a variable to
-** be closed, so that an error restores it too and keeps its traceback; the
-** call is one of C, so a yield out of it raises. */
+/* f(...) with the graph on or off. */
 static int with_mode (lua_State *L, bool on) {
   Lib *lib = getlib(L);
   luaL_checkany(L, 1);
-  lua_newtable(L);
-  lua_newtable(L);
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_pushboolean(L, lib->context->grad_mode);
   lua_pushcclosure(L, restore_mode, 2);
-  lua_setfield(L, -2, "__close");
-  lua_setmetatable(L, -2);
   lua_insert(L, 1);
-  lua_toclose(L, 1);
+  bool set = closer_set(L);
   lib->context->grad_mode = on;
-  lua_call(L, lua_gettop(L) - 2, LUA_MULTRET);
-  return lua_gettop(L) - 1;
+  return closer_call(L, set, NULL);
 }
 
 static int graph_no_grad (lua_State *L) { return with_mode(L, false); }

@@ -221,6 +221,7 @@ static int open_parts (lua_State *L) {
   open_namespaces(L);
   open_tensor(L);
   open_graph(L);
+  open_memory(L);
   open_random(L);
   open_math(L);
   open_loss(L);
