@@ -206,11 +206,22 @@ void *checkobject (lua_State *L, int i, Kind k) {
   return NULL;
 }
 
+/* The box at i, of any kind, or NULL: methods can be called with anything. */
+static void **tobox (lua_State *L, int i) {
+  if (lua_type(L, i) != LUA_TUSERDATA || !lua_getmetatable(L, i)) return NULL;
+  const Lib *lib = getlib(L);
+  const void *meta = lua_topointer(L, -1);
+  lua_pop(L, 1);
+  for (int k = 0; k < KINDS; k++)
+    if (meta == lib->meta[k]) return lua_touserdata(L, i);
+  return NULL;
+}
+
 /* Empties the box at i.  Inside an engine call (a callback) the object lives
 ** on until the guard ends, for the engine may be using it; not so when the
 ** collector found the box, which nothing reaches then. */
 void box_empty (lua_State *L, int i) {
-  void **box = lua_touserdata(L, i);
+  void **box = tobox(L, i);
   void *o = box != NULL ? *box : NULL;
   if (o == NULL) return;
   Lib *lib = getlib(L);
@@ -233,14 +244,15 @@ static int box_gc (lua_State *L) {
 }
 
 static int box_release (lua_State *L) {
-  luaL_checktype(L, 1, LUA_TUSERDATA);
+  if (tobox(L, 1) == NULL)
+    return luaL_typeerror(L, 1, "object of the library");
   box_empty(L, 1);
   return 0;
 }
 
 /* One object may have several boxes: they are equal. */
 static int box_eq (lua_State *L) {
-  void **a = lua_touserdata(L, 1), **b = lua_touserdata(L, 2);
+  void **a = tobox(L, 1), **b = tobox(L, 2);
   lua_pushboolean(L, a != NULL && b != NULL && *a == *b);
   return 1;
 }
