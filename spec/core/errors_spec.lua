@@ -389,7 +389,8 @@ describe("a wrong argument of", function ()
     assert(type(text) == "string" and text:find "errors_spec.lua:%d+: ",
            name .. ": no place: " .. tostring(text))
     for _, word in ipairs { name:match "%.(%a+)", "expected", "argument #%d",
-                            "X" } do
+                            "unknown", "must not be", "needs a", "at most",
+                            "too many" } do
       if text:find(word) then return end
     end
     error(name .. ": unclear: " .. text)
