@@ -22,7 +22,7 @@ enum {
   ALIGN = 64,
   HUGE_PAGE = 2 << 20,
   CLASS_MIN = 64,    /* bytes of the smallest class */
-  CLASSES = 8 * 48,
+  CLASSES = 8 * 48, /* to 2^53 bytes: no machine has as many */
   DEVICES = 16
 };
 
@@ -365,7 +365,7 @@ static fnn_Storage *storage_try (Account *a, const fnn_Device *d,
 
 fnn_Storage *storage_new (const fnn_Device *d, size_t bytes) {
   fnn_Context *c = context();
-  if (bytes > SIZE_MAX / 4) out_of_memory(c->account, d->name, bytes);
+  if (bytes >> 53 != 0) out_of_memory(c->account, d->name, bytes);
   fnn_Storage *s = storage_try(c->account, d, bytes);
   if (s == NULL) {
     reclaim(c);
