@@ -138,6 +138,13 @@ void pushobject (lua_State *L, Kind k, void *o) {
   lua_remove(L, -2);
 }
 
+void enter_box (lua_State *L) {
+  push_boxes(L);
+  lua_pushvalue(L, -2);
+  lua_rawsetp(L, -2, *(void **)lua_touserdata(L, -1));
+  lua_pop(L, 1);
+}
+
 void *testobject (lua_State *L, int i, Kind k) {
   void **box = lua_touserdata(L, i);
   if (box == NULL || !lua_getmetatable(L, i)) return NULL;

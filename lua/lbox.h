@@ -116,6 +116,8 @@ void scope_keep (lua_State *L, int i);
 /* Pushes the box of o: the one it has, or a new one with a reference of its
 ** own.  nil for NULL.  Not inside guard. */
 void pushobject (lua_State *L, Kind k, void *o);
+/* Makes the full box on the top the one that pushobject finds. */
+void enter_box (lua_State *L);
 /* The object in a box of this kind; raises for another or a released one. */
 void *checkobject (lua_State *L, int i, Kind k);
 void *testobject (lua_State *L, int i, Kind k); /* NULL if it is not one */
@@ -207,10 +209,13 @@ fnn_Tensor *checkids (lua_State *L, int i);
 
 typedef struct Slot_ Slot_;
 
-/* Keeps the value at i for the engine. */
-Slot_ *slot_new (lua_State *L, int i);
-/* A number that the caller keeps with it: how many results it expects. */
-void slot_expect (Slot_ *s, int n);
+/* Keeps the value at i in Lua: a reference for slot_new. */
+int slot_ref (lua_State *L, int i);
+/* Inside guard: a slot of that value, which goes with the frame until
+** slot_keep gives it to the engine.  n: what slot_count tells, how many
+** results the caller expects. */
+Slot_ *slot_new (Lib *lib, int ref, int n);
+void slot_keep (Slot_ *s);
 int slot_count (const Slot_ *s);
 /* Drops it: from anywhere, also inside the engine. */
 void slot_drop (void *slot);

@@ -13,7 +13,14 @@ struct Slot_ {
   Lib *lib;
   int ref;
   int count;
+  struct Holder *holder; /* until the engine has it */
 };
+
+/* A temporary that drops its slot if a throw comes between. */
+typedef struct Holder {
+  Object o;
+  Slot_ *slot;
+} Holder;
 
 static const char slots_key = 0; /* registry: the table of values */
 
@@ -25,20 +32,35 @@ static void push_slots (lua_State *L) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, &slots_key);
 }
 
-Slot_ *slot_new (lua_State *L, int i) {
-  Slot_ *s = NULL;
+int slot_ref (lua_State *L, int i) {
   i = lua_absindex(L, i);
   push_slots(L);
   lua_pushvalue(L, i);
   int ref = luaL_ref(L, -2);
   lua_pop(L, 1);
-  /* A throw from here leaves an unused value in the table: no more. */
-  guard(L, s = mem_new(sizeof *s));
-  *s = (Slot_){ .lib = getlib(L), .ref = ref };
+  return ref;
+}
+
+static void holder_destroy (void *o) {
+  Slot_ *s = ((Holder *)o)->slot;
+  if (s != NULL) slot_drop(s);
+}
+
+static const Type holder_type = { "slot", holder_destroy };
+
+/* Without memory for one its value stays in the table: no more. */
+Slot_ *slot_new (Lib *lib, int ref, int n) {
+  Holder *h = object_new(&holder_type, sizeof *h);
+  Slot_ *s = mem_new(sizeof *s);
+  *s = (Slot_){ .lib = lib, .ref = ref, .count = n, .holder = h };
+  h->slot = s;
   return s;
 }
 
-void slot_expect (Slot_ *s, int n) { s->count = n; }
+void slot_keep (Slot_ *s) {
+  s->holder->slot = NULL;
+  s->holder = NULL;
+}
 
 int slot_count (const Slot_ *s) { return s->count; }
 
@@ -117,6 +139,7 @@ void slot_call (Slot_ *s, int n, fnn_Tensor *const *args, int nr,
   Call c = { s, n, nr, args, results };
   for (int i = 0; i < nr; i++) results[i] = NULL;
   if (!lua_checkstack(L, 4)) fnn_throw(FNN_EMEMORY, "stack overflow");
+  frame_room((size_t)nr);
   lua_pushcfunction(L, protected_call);
   lua_pushlightuserdata(L, &c);
   int status = lua_pcall(L, 1, 0, 0);

@@ -111,8 +111,9 @@ static fnn_Tensor *call_hook (void *ud, fnn_Tensor *g) {
 static int tensor_hook (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1);
   luaL_checkany(L, 2);
-  Slot_ *s = slot_new(L, 2);
-  guard(L, fnn_hook(x, call_hook, slot_drop, s));
+  int ref = slot_ref(L, 2);
+  guard(L, Slot_ *s = slot_new(getlib(L), ref, 1);
+        fnn_hook(x, call_hook, slot_drop, s); slot_keep(s));
   return 0;
 }
 
@@ -130,10 +131,10 @@ static int graph_record_ (lua_State *L) {
   int n;
   fnn_Tensor **x = checktensors(L, 3, &n);
   void **box = newbox(L, TENSOR);
-  Slot_ *s = slot_new(L, 4);
-  slot_expect(s, n);
-  guard(L, fnn_Tensor *z = fnn_detach(y);
-        fnn_record(z, name, n, x, call_back, slot_drop, s);
+  int ref = slot_ref(L, 4);
+  guard(L, Slot_ *s = slot_new(getlib(L), ref, n);
+        fnn_Tensor *z = fnn_detach(y);
+        fnn_record(z, name, n, x, call_back, slot_drop, s); slot_keep(s);
         *box = fnn_retain(z));
   return 1;
 }
@@ -161,10 +162,9 @@ static int tensor_has_graph (lua_State *L) {
 /* fnn.Param(x): a leaf of the graph over x's storage */
 static int new_param (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1);
-  fnn_Param *p = NULL;
-  guard(L, p = fnn_retain(fnn_param(x)));
-  pushobject(L, PARAM, p);
-  guard(L, fnn_release(p));
+  void **p = newbox(L, PARAM);
+  guard(L, *p = fnn_retain(fnn_param(x)));
+  enter_box(L);
   return 1;
 }
 
