@@ -78,6 +78,11 @@ function fnn.set_default_dtype(dtype) end
 ---@param device string
 function fnn.set_default_device(device) end
 
+---Seconds since some moment: the difference of two is the time that passed,
+---which os.clock, adding up the work of all threads, does not tell.
+---@return number
+function fnn.clock() end
+
 ---@class fnn.Tensor
 ---@operator add(fnn.Tensor|fnn.Param|number): fnn.Tensor
 ---@operator sub(fnn.Tensor|fnn.Param|number): fnn.Tensor
