@@ -86,14 +86,15 @@ $(BUILD)/libfnn.a: $(EOBJ)
 	$(AR) rcs $@ $^
 
 $(BUILD)/libfnn.so.$(VERSION): $(EOBJ)
-	$(CC) -shared -Wl,-soname,libfnn.so.$(SOVERSION) $(SAN) $(LDFLAGS) \
-	  -o $@ $^ $(LIBS)
+	$(CC) -shared -Wl,-soname,libfnn.so.$(SOVERSION) -Wl,-z,nodelete \
+	  $(SAN) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/libfnn.so: $(BUILD)/libfnn.so.$(VERSION)
 	ln -sf libfnn.so.$(VERSION) $(BUILD)/libfnn.so.$(SOVERSION)
 	ln -sf libfnn.so.$(SOVERSION) $@
 
-# Linked -z nodelete: lua_close must not unload code that threads still run.
+# Both libraries are linked -z nodelete: lua_close, or a host's dlclose, must
+# not unload code that threads still run.
 # libfnn.so is beside it in build/, and two folders up where it is installed.
 $(BUILD)/fnn.so: $(BOBJ) $(BUILD)/libfnn.so
 	$(CC) -shared -Wl,-z,nodelete -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../..' \
@@ -142,6 +143,7 @@ TESTS   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*.c))
 HOSTS   := $(patsubst examples/embed/%.c,$(BUILD)/embed/%,\
              $(wildcard examples/embed/*.c))
 FUZZERS := $(patsubst %.c,$(BUILD)/%,$(wildcard fuzz/*.c))
+BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
 CMOCKA   = $(shell pkg-config --cflags --libs cmocka)
 CHECKED := -g -fno-omit-frame-pointer
 UNDEFINED := undefined -fno-sanitize-recover=undefined
@@ -166,6 +168,10 @@ $(BUILD)/fuzz/%: fuzz/%.c $(BUILD)/libfnn.a $(BOBJ)
 	$(CC) $(ALL_CFLAGS) $(LUA_CFLAGS) $(LDFLAGS) -fsanitize=fuzzer -Wl,-E \
 	  -o $@ $< $(BOBJ) $(BUILD)/libfnn.a $(LUA_LIBS) $(LIBS) -ldl
 
+$(BUILD)/bench/%: bench/%.c $(BUILD)/libfnn.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(BUILD)/libfnn.a $(LIBS)
+
 test: all tests
 	scripts/test --no-setup
 
@@ -181,7 +187,8 @@ fuzz:
 	$(MAKE) BUILD=build/fuzz CC=clang OPT=-O1 fuzzers \
 	  SAN="-fsanitize=fuzzer-no-link,address,$(UNDEFINED) $(CHECKED)"
 
-bench: all
+bench: all $(BENCHES)
+	@for b in $(BENCHES); do $$b || exit; done
 	$(BUILD)/fnn bench/run.lua
 
 # ---------------------------------------------------------------------------

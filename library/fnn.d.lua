@@ -78,6 +78,11 @@ function fnn.set_default_dtype(dtype) end
 ---@param device string
 function fnn.set_default_device(device) end
 
+---Seconds since some moment: the difference of two is the time that passed,
+---which os.clock, adding up the work of all threads, does not tell.
+---@return number
+function fnn.clock() end
+
 ---@class fnn.Tensor
 ---@operator add(fnn.Tensor|fnn.Param|number): fnn.Tensor
 ---@operator sub(fnn.Tensor|fnn.Param|number): fnn.Tensor
@@ -329,7 +334,8 @@ function Tensor:flip(...) end
 ---@return fnn.Tensor
 function Tensor:roll(shift, dim) end
 
----The places along dim that ids name, in their order.
+---The places along dim that ids name, in their order. The dimensions of ids
+---take the place of dim: ids (b, t) of a table (n, c) give (b, t, c).
 ---@param dim integer
 ---@param ids fnn.Tensor|integer[]
 ---@return fnn.Tensor
@@ -348,6 +354,13 @@ function Tensor:gather(dim, ids) end
 ---@param source fnn.Tensor
 ---@return fnn.Tensor
 function Tensor:scatter_add(dim, ids, source) end
+
+---The same, into x itself.
+---@param dim integer
+---@param ids fnn.Tensor
+---@param source fnn.Tensor
+---@return fnn.Tensor
+function Tensor:scatter_add_(dim, ids, source) end
 
 ---The elements where mask is true, as a vector. The same as x[mask].
 ---@param mask fnn.Tensor
@@ -394,10 +407,12 @@ function Tensor:topk(k, dim, options) end
 function Tensor:matmul(y) end
 
 ---x times weight transposed, plus bias: (..., in) and (out, in) give (..., out).
+---act names a function of one number ("relu") that the result goes through.
 ---@param weight fnn.Tensor
 ---@param bias? fnn.Tensor
+---@param act? string
 ---@return fnn.Tensor
-function Tensor:linear(weight, bias) end
+function Tensor:linear(weight, bias, act) end
 
 ---A sum of products written with letters: fnn.einsum("ij,jk->ik", x, y).
 ---@param spec string
@@ -748,12 +763,143 @@ function Tensor:softmax(dim) end
 ---@return fnn.Tensor
 function Tensor:log_softmax(dim) end
 
+---Shifts and scales each part of the last n dimensions (1) to mean 0 and
+---variance 1, then times weight plus bias. eps (1e-5) is added to the variance.
+---@param n? integer
+---@param weight? fnn.Tensor
+---@param bias? fnn.Tensor
+---@param eps? number
+---@return fnn.Tensor
+function Tensor:layer_norm(n, weight, bias, eps) end
+
 ---Zeroes each element with probability p (0.5) and scales the rest by
 ---1 / (1 - p).
 ---@param p? number
 ---@param options? table
 ---@return fnn.Tensor
 function Tensor:dropout(p, options) end
+
+---The sum. Of no elements it is 0.
+---@param dims? integer
+---@param options? table
+---@return fnn.Tensor
+function Tensor:sum(dims, options) end
+
+---The mean, of float tensors. Of no elements it is NaN.
+---@param dims? integer
+---@param options? table
+---@return fnn.Tensor
+function Tensor:mean(dims, options) end
+
+---The product. Of no elements it is 1.
+---@param dims? integer
+---@param options? table
+---@return fnn.Tensor
+function Tensor:prod(dims, options) end
+
+---The largest element; NaN if there is one. Its gradient goes to the first of
+---equal ones along one dimension, and in equal parts to all over several.
+---@param dims? integer
+---@param options? table
+---@return fnn.Tensor
+function Tensor:max(dims, options) end
+
+---The smallest element; as max.
+---@param dims? integer
+---@param options? table
+---@return fnn.Tensor
+function Tensor:min(dims, options) end
+
+---The id of the largest element along dim, or in the whole tensor as if it were
+---flat; the first of equal ones, and a NaN before all.
+---@param dim? integer
+---@param options? table
+---@return fnn.Tensor
+function Tensor:argmax(dim, options) end
+
+---The id of the smallest element.
+---@param dim? integer
+---@param options? table
+---@return fnn.Tensor
+function Tensor:argmin(dim, options) end
+
+---True where one element is not zero.
+---@param dims? integer
+---@param options? table
+---@return fnn.Tensor
+function Tensor:any(dims, options) end
+
+---True where no element is zero.
+---@param dims? integer
+---@param options? table
+---@return fnn.Tensor
+function Tensor:all(dims, options) end
+
+---The variance.
+---correction: number = 1    what is taken from the count it divides by
+---keepdim: boolean = false    keeps reduced dimensions
+---@param dims? integer
+---@param options? table
+---@return fnn.Tensor
+function Tensor:var(dims, options) end
+
+---The root of the variance.
+---correction: number = 1    what is taken from the count it divides by
+---keepdim: boolean = false    keeps reduced dimensions
+---@param dims? integer
+---@param options? table
+---@return fnn.Tensor
+function Tensor:std(dims, options) end
+
+---The p-norm: the p-th root of the sum of |x| to the power p.
+---p: number = 2    math.huge for the largest magnitude, 0 for how many not 0
+---keepdim: boolean = false    keeps reduced dimensions
+---@param dims? integer
+---@param options? table
+---@return fnn.Tensor
+function Tensor:norm(dims, options) end
+
+---log(sum(exp(x))), without overflow.
+---@param dims? integer
+---@param options? table
+---@return fnn.Tensor
+function Tensor:logsumexp(dims, options) end
+
+---The sums of the elements up to each, along dim.
+---@param dim integer
+---@return fnn.Tensor
+function Tensor:cumsum(dim) end
+
+---Of a mask: a where it is true, b where it is false.
+---@param a fnn.Tensor|number
+---@param b fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:where(a, b) end
+
+---x, but value where the mask is true.
+---@param mask fnn.Tensor
+---@param value number
+---@return fnn.Tensor
+function Tensor:masked_fill(mask, value) end
+
+---Of logits (n, classes) or (n, classes, ...) against ids of classes, or
+---against probabilities of the logits' shape. The mean is over the weights of
+---the ids that count; when none counts it is 0.
+---weight: Tensor    one number a class
+---ignore_index: integer = -100    an id that does not count
+---label_smoothing: number = 0    the share that is spread over all classes
+---reduction: string = "mean"    or "sum" or "none"
+---@param targets fnn.Tensor|table
+---@param options? table
+---@return fnn.Tensor
+function Tensor:cross_entropy(targets, options) end
+
+---The squared differences of two tensors of one shape.
+---reduction: string = "mean"    or "sum" or "none"
+---@param targets fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function Tensor:mse(targets, options) end
 
 ---The sum. Its precision does not fall with length.
 ---keepdim: boolean = false    keeps reduced dimensions with size 1
@@ -1049,6 +1195,34 @@ function Param:is_frozen() end
 ---@param more? string
 ---@return fnn.Param
 function Param:to(what, more) end
+
+---What the library holds now. live, idle and peak are bytes: in use, kept for
+---the next tensors, and the most that were ever in use. limit is the bytes
+---allowed, or 0. objects and nodes count what is alive: objects of the engine,
+---and operations that a gradient could still flow back through.
+---@return table
+function fnn.memory() end
+
+---Calls f with the arguments and returns its results; then releases each tensor
+---that was made inside. Those that the results reach live on, through tables
+---and modules too, and so do fields of modules. What else still holds a tensor
+---made inside (an outer variable, a closure) finds it released. An error ends
+---the scope as well. Scopes nest. Yielding out of f raises.
+---@param f function
+---@param ... any
+---@return any
+function fnn.scope(f, ...) end
+
+---The most bytes that may be live; an operation that would need more raises. 0
+---or nothing lifts the limit.
+---@param bytes? integer
+function fnn.set_memory_limit(bytes) end
+
+---The peak of fnn.memory() starts again from what is live.
+function fnn.reset_peak_memory() end
+
+---Gives idle memory back to the system.
+function fnn.trim() end
 
 fnn.nn = {}
 

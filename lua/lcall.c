@@ -13,7 +13,14 @@ struct Slot_ {
   Lib *lib;
   int ref;
   int count;
+  struct Holder *holder; /* until the engine has it */
 };
+
+/* A temporary that drops its slot if a throw comes between. */
+typedef struct Holder {
+  Object o;
+  Slot_ *slot;
+} Holder;
 
 static const char slots_key = 0; /* registry: the table of values */
 
@@ -25,20 +32,35 @@ static void push_slots (lua_State *L) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, &slots_key);
 }
 
-Slot_ *slot_new (lua_State *L, int i) {
-  Slot_ *s = NULL;
+int slot_ref (lua_State *L, int i) {
   i = lua_absindex(L, i);
   push_slots(L);
   lua_pushvalue(L, i);
   int ref = luaL_ref(L, -2);
   lua_pop(L, 1);
-  /* A throw from here leaves an unused value in the table: no more. */
-  guard(L, s = mem_new(sizeof *s));
-  *s = (Slot_){ .lib = getlib(L), .ref = ref };
+  return ref;
+}
+
+static void holder_destroy (void *o) {
+  Slot_ *s = ((Holder *)o)->slot;
+  if (s != NULL) slot_drop(s);
+}
+
+static const Type holder_type = { "slot", holder_destroy };
+
+/* Without memory for one its value stays in the table: no more. */
+Slot_ *slot_new (Lib *lib, int ref, int n) {
+  Holder *h = object_new(&holder_type, sizeof *h);
+  Slot_ *s = mem_new(sizeof *s);
+  *s = (Slot_){ .lib = lib, .ref = ref, .count = n, .holder = h };
+  h->slot = s;
   return s;
 }
 
-void slot_expect (Slot_ *s, int n) { s->count = n; }
+void slot_keep (Slot_ *s) {
+  s->holder->slot = NULL;
+  s->holder = NULL;
+}
 
 int slot_count (const Slot_ *s) { return s->count; }
 
@@ -74,6 +96,7 @@ void lib_pushtensor (lua_State *L, const Lib *lib, fnn_Tensor *x) {
   *box = NULL;
   lua_rawgetp(L, LUA_REGISTRYINDEX, lib->meta[TENSOR]);
   lua_setmetatable(L, -2);
+  if (lib->scoped) scope_note(L, -1);
   *box = fnn_retain(x);
 }
 
@@ -116,6 +139,7 @@ void slot_call (Slot_ *s, int n, fnn_Tensor *const *args, int nr,
   Call c = { s, n, nr, args, results };
   for (int i = 0; i < nr; i++) results[i] = NULL;
   if (!lua_checkstack(L, 4)) fnn_throw(FNN_EMEMORY, "stack overflow");
+  frame_room((size_t)nr);
   lua_pushcfunction(L, protected_call);
   lua_pushlightuserdata(L, &c);
   int status = lua_pcall(L, 1, 0, 0);
@@ -124,4 +148,42 @@ void slot_call (Slot_ *s, int n, fnn_Tensor *const *args, int nr,
     lib->raised = true;
     fnn_throw(FNN_EHOST, "an error in a function of the script");
   }
+}
+
+/* On the main thread the closer becomes a variable to be closed, so that an
+** error keeps its traceback.  A coroutine that dies of an error closes nothing
+** until somebody asks: there the call is protected.  Either way it is a call
+** of C, so a yield out of it raises. */
+bool closer_set (lua_State *L) {
+  bool is_main = lua_pushthread(L);
+  lua_pop(L, 1);
+  if (is_main) {
+    lua_newtable(L);
+    lua_createtable(L, 0, 1);
+    lua_pushvalue(L, 1);
+    lua_setfield(L, -2, "__close");
+    lua_setmetatable(L, -2);
+    lua_insert(L, 2);
+    lua_toclose(L, 2);
+  } else {
+    lua_pushnil(L);
+    lua_insert(L, 2);
+  }
+  luaL_checkstack(L, 4, NULL);
+  return is_main;
+}
+
+int closer_call (lua_State *L, bool set,
+                 void (*kept)(lua_State *L, int first)) {
+  int n = lua_gettop(L) - 3, status = LUA_OK;
+  if (set) lua_call(L, n, LUA_MULTRET);
+  else status = lua_pcall(L, n, LUA_MULTRET, 0);
+  if (status == LUA_OK && kept != NULL) kept(L, 3);
+  if (set) return lua_gettop(L) - 2;
+  lua_pushvalue(L, 1);
+  lua_pushnil(L);
+  if (status == LUA_OK) lua_pushnil(L);
+  else lua_pushvalue(L, -3);
+  lua_call(L, 2, 0);
+  return status == LUA_OK ? lua_gettop(L) - 2 : lua_error(L);
 }

@@ -65,31 +65,24 @@ static int graph_grad (lua_State *L) {
 ** =======================================================
 */
 
-/* The variable that a call of with_mode must restore. */
+/* Ends what with_mode began: upvalue 2 is the mode before. */
 static int restore_mode (lua_State *L) {
   Lib *lib = getlib(L);
   lib->context->grad_mode = lua_toboolean(L, lua_upvalueindex(2));
   return 0;
 }
 
-/* f(...) with the graph on or off.  What restores the mode is a variable to
-** be closed, so that an error restores it too and keeps its traceback; the
-** call is one of C, so a yield out of it raises. */
+/* f(...) with the graph on or off. */
 static int with_mode (lua_State *L, bool on) {
   Lib *lib = getlib(L);
   luaL_checkany(L, 1);
-  lua_newtable(L);
-  lua_newtable(L);
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_pushboolean(L, lib->context->grad_mode);
   lua_pushcclosure(L, restore_mode, 2);
-  lua_setfield(L, -2, "__close");
-  lua_setmetatable(L, -2);
   lua_insert(L, 1);
-  lua_toclose(L, 1);
+  bool set = closer_set(L);
   lib->context->grad_mode = on;
-  lua_call(L, lua_gettop(L) - 2, LUA_MULTRET);
-  return lua_gettop(L) - 1;
+  return closer_call(L, set, NULL);
 }
 
 static int graph_no_grad (lua_State *L) { return with_mode(L, false); }
@@ -118,8 +111,9 @@ static fnn_Tensor *call_hook (void *ud, fnn_Tensor *g) {
 static int tensor_hook (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1);
   luaL_checkany(L, 2);
-  Slot_ *s = slot_new(L, 2);
-  guard(L, fnn_hook(x, call_hook, slot_drop, s));
+  int ref = slot_ref(L, 2);
+  guard(L, Slot_ *s = slot_new(getlib(L), ref, 1);
+        fnn_hook(x, call_hook, slot_drop, s); slot_keep(s));
   return 0;
 }
 
@@ -137,10 +131,10 @@ static int graph_record_ (lua_State *L) {
   int n;
   fnn_Tensor **x = checktensors(L, 3, &n);
   void **box = newbox(L, TENSOR);
-  Slot_ *s = slot_new(L, 4);
-  slot_expect(s, n);
-  guard(L, fnn_Tensor *z = fnn_detach(y);
-        fnn_record(z, name, n, x, call_back, slot_drop, s);
+  int ref = slot_ref(L, 4);
+  guard(L, Slot_ *s = slot_new(getlib(L), ref, n);
+        fnn_Tensor *z = fnn_detach(y);
+        fnn_record(z, name, n, x, call_back, slot_drop, s); slot_keep(s);
         *box = fnn_retain(z));
   return 1;
 }
@@ -168,10 +162,9 @@ static int tensor_has_graph (lua_State *L) {
 /* fnn.Param(x): a leaf of the graph over x's storage */
 static int new_param (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1);
-  fnn_Param *p = NULL;
-  guard(L, p = fnn_retain(fnn_param(x)));
-  pushobject(L, PARAM, p);
-  guard(L, fnn_release(p));
+  void **p = newbox(L, PARAM);
+  guard(L, *p = fnn_retain(fnn_param(x)));
+  enter_box(L);
   return 1;
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "embed.h"
 #include "lbox.h"
@@ -60,10 +61,51 @@ static void open_context (lua_State *L, Lib *lib, const fnn_Host *host) {
 ** =======================================================
 */
 
+/* Fills the table at 1 with standard libraries. */
+static int open_standard (lua_State *L) {
+  static const luaL_Reg libraries[] = {
+    { LUA_GNAME, luaopen_base },
+    { LUA_COLIBNAME, luaopen_coroutine },
+    { LUA_TABLIBNAME, luaopen_table },
+    { LUA_STRLIBNAME, luaopen_string },
+    { LUA_UTF8LIBNAME, luaopen_utf8 },
+    { LUA_MATHLIBNAME, luaopen_math },
+  };
+  lua_pushvalue(L, 1);
+  lua_rawseti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
+  for (int i = 0; i < countof(libraries); i++) {
+    lua_pushcfunction(L, libraries[i].func);
+    lua_pushstring(L, libraries[i].name);
+    lua_call(L, 1, 1);
+    lua_setfield(L, 1, libraries[i].name);
+  }
+  return 0;
+}
+
+/* Pushes the globals of the Lua half: libraries of its own, whatever the host
+** opened and scripts change.  luaopen_base fills the state's globals, and
+** luaopen_string sets the metatable of strings: both are put back. */
+static void push_environment (lua_State *L) {
+  lua_newtable(L);
+  int env = lua_gettop(L);
+  lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
+  lua_pushliteral(L, "");
+  bool methods = lua_getmetatable(L, -1);
+  if (!methods) lua_pushnil(L);
+  lua_pushcfunction(L, open_standard);
+  lua_pushvalue(L, env);
+  int status = lua_pcall(L, 1, 0, 0);
+  lua_pushvalue(L, env + 1);
+  lua_rawseti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
+  if (status != LUA_OK) lua_error(L);
+  if (methods) lua_setmetatable(L, -2);
+  lua_settop(L, env);
+}
+
 /* load(name): runs the embedded file once with (fnn, load, internals) and
 ** returns its value.  internals has the methods of each class, to be added
 ** to, and what only the library's own Lua needs.  Upvalues: the Lib, fnn, a
-** table of what has run, internals. */
+** table of what has run, internals, the globals. */
 static int load_module (lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
   if (lua_getfield(L, lua_upvalueindex(3), name) != LUA_TNIL) return 1;
@@ -74,9 +116,11 @@ static int load_module (lua_State *L) {
     if (luaL_loadbufferx(L, (const char *)e->text, e->size,
                          lua_tostring(L, -1), "t") != LUA_OK)
       return lua_error(L);
+    lua_pushvalue(L, lua_upvalueindex(5));
+    lua_setupvalue(L, -2, 1);
     lua_pushvalue(L, lua_upvalueindex(2));
-    for (int i = 1; i <= 4; i++) lua_pushvalue(L, lua_upvalueindex(i));
-    lua_pushcclosure(L, load_module, 4);
+    for (int i = 1; i <= 5; i++) lua_pushvalue(L, lua_upvalueindex(i));
+    lua_pushcclosure(L, load_module, 5);
     lua_pushvalue(L, lua_upvalueindex(4));
     lua_call(L, 3, 1);
     lua_pushvalue(L, -1);
@@ -149,12 +193,25 @@ static void open_scripts (lua_State *L) {
   lua_pushvalue(L, -2);
   lua_newtable(L);
   push_internals(L);
-  lua_pushcclosure(L, load_module, 4);
+  push_environment(L);
+  lua_pushcclosure(L, load_module, 5);
   lua_pushliteral(L, "init");
   lua_call(L, 1, 0);
 }
 
 /* }====================================================== */
+
+/* fnn.clock(): seconds since some moment, whatever is done to the date; Lua's
+** os.clock adds up the time of all threads. */
+static int wall_clock (lua_State *L) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  lua_pushnumber(L, (lua_Number)t.tv_sec + 1e-9 * (lua_Number)t.tv_nsec);
+  return 1;
+}
+
+static const luaL_Reg functions[] = { { "clock", wall_clock },
+                                      { NULL, NULL } };
 
 static void open_namespaces (lua_State *L) {
   static const char *const names[] = { "nn", "optim", "data", "io" };
@@ -172,11 +229,13 @@ static void open_namespaces (lua_State *L) {
 static int open_parts (lua_State *L) {
   lua_newtable(L);
   setnamespace(L, "fnn");
+  addfunctions(L, functions);
   lua_pushliteral(L, FNN_VERSION);
   lua_setfield(L, -2, "_VERSION");
   open_namespaces(L);
   open_tensor(L);
   open_graph(L);
+  open_memory(L);
   open_random(L);
   open_math(L);
   open_loss(L);

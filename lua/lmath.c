@@ -4,6 +4,7 @@
 ** its name, x:exp() and fnn.exp(x); those that keep the dtype have a form in
 ** place, x:exp_().  A closure holds the number of its row. */
 
+#include <math.h>
 #include <string.h>
 
 #include "../src/ops/ops.h"
@@ -58,6 +59,14 @@ static int map_call_ (lua_State *L) {
 ** =======================================================
 */
 
+/* A number beside a tensor; true and false are 1 and 0. */
+static double checkoperand (lua_State *L, int i) {
+  if (lua_isboolean(L, i)) return lua_toboolean(L, i);
+  if (lua_type(L, i) != LUA_TNUMBER)
+    luaL_typeerror(L, i, "fnn.Tensor or number");
+  return lua_tonumber(L, i);
+}
+
 static int zip_call (lua_State *L) {
   int op = row(L);
   fnn_Tensor *x = testtensor(L, 1), *y = testtensor(L, 2);
@@ -71,9 +80,7 @@ static int zip_call (lua_State *L) {
   fnn_Tensor *t = left ? y : x;
   int at = left ? 1 : 2;
   if (t == NULL) t = checktensor(L, 1);
-  if (lua_type(L, at) != LUA_TNUMBER)
-    luaL_typeerror(L, at, "fnn.Tensor or number");
-  double v = lua_tonumber(L, at);
+  double v = checkoperand(L, at);
   void **z = newbox(L, TENSOR);
   guard(L, *z = fnn_retain(fnn_zip_number(op, t, v, left)));
   return 1;
@@ -82,34 +89,43 @@ static int zip_call (lua_State *L) {
 static int zip_call_ (lua_State *L) {
   int op = row(L);
   fnn_Tensor *x = checktensor(L, 1), *y = testtensor(L, 2);
-  double v = y == NULL ? luaL_checknumber(L, 2) : 0;
+  double v = y == NULL ? checkoperand(L, 2) : 0;
   guard(L, if (y != NULL) fnn_zip_(op, x, y);
         else fnn_zip_number_(op, x, v));
   lua_settop(L, 1);
   return 1;
 }
 
+/* The dtype of a number beside x: x's own, or f32 for a fraction beside
+** integers. */
+static fnn_Dtype number_dtype (const fnn_Tensor *x, double v) {
+  fnn_Dtype t = (fnn_Dtype)x->dtype;
+  return !dtype_is_float(t) && v != trunc(v) ? FNN_F32 : t;
+}
+
+/* fnn.where(mask, a, b): a where the mask is true, else b. */
 static int math_where (lua_State *L) {
   fnn_Tensor *c = checktensor(L, 1), *t[2];
   double v[2] = { 0, 0 };
   for (int k = 0; k < 2; k++) {
     t[k] = testtensor(L, k + 2);
-    if (t[k] == NULL) v[k] = luaL_checknumber(L, k + 2);
+    if (t[k] == NULL) v[k] = checkoperand(L, k + 2);
   }
-  /* A number takes the other side's dtype. */
   fnn_Tensor *like = t[0] != NULL ? t[0] : t[1];
-  fnn_Dtype dtype = like != NULL ? (fnn_Dtype)like->dtype : getlib(L)->dtype;
+  fnn_Dtype dtype = getlib(L)->dtype;
   void **y = newbox(L, TENSOR);
   guard(L, for (int k = 0; k < 2; k++)
              if (t[k] == NULL)
-               t[k] = tensor_scalar(v[k], dtype, c->storage->device);
+               t[k] = tensor_scalar(v[k], like != NULL
+                                            ? number_dtype(like, v[k]) : dtype,
+                                    c->storage->device);
         *y = fnn_retain(fnn_where(c, t[0], t[1])));
   return 1;
 }
 
 static int math_masked_fill (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1), *mask = checktensor(L, 2);
-  double v = luaL_checknumber(L, 3);
+  double v = checkoperand(L, 3);
   void **y = newbox(L, TENSOR);
   guard(L, *y = fnn_retain(fnn_masked_fill(x, mask, v)));
   return 1;
@@ -117,7 +133,7 @@ static int math_masked_fill (lua_State *L) {
 
 static int math_masked_fill_ (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1), *mask = checktensor(L, 2);
-  double v = luaL_checknumber(L, 3);
+  double v = checkoperand(L, 3);
   guard(L, tensor_check_write("masked_fill_", x);
         fnn_copy_(x, fnn_masked_fill(x, mask, v)));
   lua_settop(L, 1);
@@ -215,16 +231,16 @@ static void set_row (lua_State *L, const char *name, const char *suffix,
   lua_rawset(L, -3);
 }
 
-/* All rows as entries of the table on the top. */
-static void set_rows (lua_State *L) {
+/* All rows as entries of the table on the top, with forms in place or not. */
+static void set_rows (lua_State *L, bool in_place) {
   for (int i = 0; i < MAP_COUNT; i++) {
     set_row(L, map_rows[i].name, "", map_call, i);
-    if (map_rows[i].kind != KIND_TEST)
+    if (in_place && map_rows[i].kind != KIND_TEST)
       set_row(L, map_rows[i].name, "_", map_call_, i);
   }
   for (int i = 0; i < ZIP_COUNT; i++) {
     set_row(L, zip_rows[i].name, "", zip_call, i);
-    if (zip_rows[i].kind != KIND_TEST)
+    if (in_place && zip_rows[i].kind != KIND_TEST)
       set_row(L, zip_rows[i].name, "_", zip_call_, i);
   }
   for (int i = 0; i < REDUCE_COUNT; i++)
@@ -272,8 +288,8 @@ void open_math (lua_State *L) {
   addmethods(L, TENSOR, methods);
   addmethods(L, TENSOR, both);
   pushmethods(L, TENSOR);
-  set_rows(L);
+  set_rows(L, true);
   lua_pop(L, 1);
-  set_rows(L);
+  set_rows(L, false);
   addfunctions(L, both);
 }

@@ -125,6 +125,25 @@ TEST(escape_passes_one_up) {
   assert_int_equal(old->o.refs, 1);
 }
 
+/* As a collector does inside an allocation: gives the frame all it takes. */
+static void fill_pool (void *ud) {
+  fnn_Tensor *x = ud;
+  while (frame_try_adopt(fnn_retain(x))) continue;
+  fnn_release(x);
+}
+
+TEST(adopting_leaves_a_place) {
+  fnn_Tensor *x = fnn_zeros(0, NULL, FNN_F32, NULL);
+  frame_room();
+  fill_pool(x);
+  assert_true(test_context->npool < test_context->poolcap);
+  size_t cap = test_context->poolcap;
+  tensor_like(x); /* takes that place, and the next makes room */
+  assert_int_equal(test_context->poolcap, cap);
+  tensor_like(x);
+  assert_true(test_context->poolcap > cap);
+}
+
 TEST(references_are_counted) {
   size_t m = fnn_mark();
   uint64_t before = objects();
@@ -375,6 +394,7 @@ int main (void) {
     cmocka_unit_test(messages_are_kept_whole),
     cmocka_unit_test(a_throw_restores_the_grad_mode),
     cmocka_unit_test(escape_passes_one_up),
+    cmocka_unit_test(adopting_leaves_a_place),
     cmocka_unit_test(references_are_counted),
     cmocka_unit_test(a_throw_outside_a_frame_panics),
     cmocka_unit_test(each_thread_has_its_context),

@@ -185,6 +185,22 @@ TEST(threads_do_not_show) {
 
 /* }====================================================== */
 
+/* Of long lines among others, and of a k for which two rounds are needed. */
+TEST(topk_is_the_start_of_sort) {
+  static const int64_t shapes[][3] = { { 2, 20000, 2 }, { 1, 700000, 1 } };
+  static const int64_t count[][2] = { { 100, 7000 }, { 8000, 30 } };
+  for (int i = 0; i < countof(shapes); i++) {
+    Tensor *x = whole(3, shapes[i], 100000, FNN_F32), *all, *some;
+    fnn_sort(x, 1, true, &all);
+    for (int k = 0; k < 2; k++) {
+      fnn_topk(x, count[i][k], 1, true, &some);
+      Tensor *same = fnn_contiguous(fnn_narrow(all, 1, 0, count[i][k]));
+      assert_memory_equal(tensor_data(some), tensor_data(same),
+                          (size_t)some->numel * sizeof(int64_t));
+    }
+  }
+}
+
 /*
 ** {======================================================
 ** Cancel
@@ -254,6 +270,7 @@ int main (void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(allocations_fail),
     cmocka_unit_test(threads_do_not_show),
+    cmocka_unit_test(topk_is_the_start_of_sort),
     cmocka_unit_test(a_long_sort_stops),
     cmocka_unit_test(transposed_products_copy_nothing),
   };

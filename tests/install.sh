@@ -53,6 +53,23 @@ does_not_call () { # archive pattern
   ! nm -u "$1" | awk '{ print $2 }' | grep -E "^($2)\$"
 }
 
+only_the_panic_aborts () { # archive
+  ! nm -A -u "$1" | awk '$NF == "abort" || $NF == "__assert_fail"' |
+    grep -v ':context.o:'
+}
+
+# The variables of an archive that may be written, but for the pool of
+# threads, the devices, and what the environment said at the start.
+globals () {
+  objdump -t "$1" | awk '$0 ~ / O / && $0 ~ /[ \t]\.(bss|data)/ &&
+    $0 !~ /\.rel\.ro/ { print $NF }' |
+    grep -vE '^(pool|cpu|devices|ndevices|cache_off)$'
+}
+
+holds_no_state () {
+  ! globals "$1"
+}
+
 compile_host () { # compiler, pkg-config's options, more
   compiler=$1
   how=$2
@@ -117,6 +134,11 @@ ok "fnn.so does not link liblua" lacks_liblua "$prefix/lib/lua/5.4/fnn.so"
 ok "libfnn.so does not link liblua" lacks_liblua "$prefix/lib/libfnn.so"
 ok "the library never exits" does_not_call "$prefix/lib/libfnn.a" \
   'exit|_exit|_Exit|quick_exit'
+ok "only a panic aborts" only_the_panic_aborts "$prefix/lib/libfnn.a"
+ok "the library has no other global state" holds_no_state \
+  "$prefix/lib/libfnn.a"
+ok "the library binds no thread to a CPU" does_not_call \
+  "$prefix/lib/libfnn.a" '(sched|pthread)_setaffinity(_np)?'
 ok "the library never prints" does_not_call "$prefix/lib/libfnn.a" \
   'printf|puts|putchar|perror|vprintf|stdout|__printf_chk'
 ok "the library catches no signals" does_not_call "$prefix/lib/libfnn.a" \

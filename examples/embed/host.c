@@ -8,11 +8,18 @@
 ** another thread; and closes both.  It also compiles as C++. */
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#ifdef __cplusplus
+#include <atomic>
+using std::atomic_int;
+using std::atomic_llong;
+#else
+#include <stdatomic.h>
+#endif
 
 #include <fnn.h>
 #include <fnnlib.h>
@@ -24,8 +31,8 @@ typedef struct Player {
   const char *name;
   lua_State *L;
   fnn_Cancel *cancel;
-  _Atomic long long bytes; /* held through our allocator */
-  atomic_int steps;        /* progress reports seen */
+  atomic_llong bytes; /* held through our allocator */
+  atomic_int steps;   /* progress reports seen */
 } Player;
 
 static void fail (const char *what) {

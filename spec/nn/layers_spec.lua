@@ -74,10 +74,10 @@ describe("Linear", function ()
       assert.truthy(message:find(text, 1, true), message)
       assert.truthy(message:find("layers_spec.lua:", 1, true), message)
     end
-    fails("Linear: outputs (argument 2): expected a whole number of at least 1, "
-          .. "got nothing", function () nn.Linear(3) end)
-    fails("Linear: inputs (argument 1): expected a whole number of at least 1, "
-          .. "got -2", function () nn.Linear(-2, 3) end)
+    fails("Linear: outputs (argument 2): expected a whole number of at least "
+          .. "1, got nothing", function () nn.Linear(3) end)
+    fails("Linear: inputs (argument 1): expected a whole number of at least "
+          .. "1, got -2", function () nn.Linear(-2, 3) end)
     fails("unknown option 'bais' (did you mean 'bias'?)",
           function () nn.Linear(2, 3, { bais = false }) end)
     fails("Linear: argument 3: expected a table of options, got boolean",
@@ -149,6 +149,41 @@ describe("Dropout", function ()
     assert.error_matches(function () nn.Dropout(1.5) end,
                          "Dropout: expected a probability from 0 to 1, got 1.5",
                          1, true)
+  end)
+end)
+
+describe("losses", function ()
+  local x = fnn.tensor { { 1, 2, 3 }, { 0, 1, 0 } }
+  local y = fnn.tensor({ 2, 0 }, { dtype = "i64" })
+
+  -- log sum exp minus the logit of the class
+  local a = math.log(math.exp(1) + math.exp(2) + math.exp(3)) - 3
+  local b = math.log(2 + math.exp(1))
+
+  it("are functions and modules of two arguments", function ()
+    assert.near((a + b) / 2, nn.cross_entropy(x, y):item(), 1e-6)
+    assert.near((a + b) / 2, nn.CrossEntropyLoss()(x, y):item(), 1e-6)
+    local z = fnn.tensor { { 1, 0, 3 }, { 3, 1, 0 } }
+    assert.near(13 / 6, nn.mse_loss(x, z):item(), 1e-6)
+    assert.near(13, nn.MSELoss { reduction = "sum" } (x, z):item(), 1e-6)
+  end)
+
+  it("keep their options; a weight moves with the model", function ()
+    local weight = fnn.tensor { 3, 1, 1 }
+    local loss = nn.CrossEntropyLoss { weight = weight, reduction = "sum" }
+    assert.near(a + 3 * b, loss(x, y):item(), 1e-5)
+    local m = nn.ModuleDict { loss = loss }:to("f64")
+    assert.equal("f64", m.loss.weight:dtype())
+    assert.near(a + 3 * b, loss(x:to("f64"), y):item(), 1e-12)
+  end)
+
+  it("know their options", function ()
+    assert.error_matches(function ()
+      nn.CrossEntropyLoss { label_smothing = 0.1 }
+    end, "CrossEntropyLoss: unknown option 'label_smothing' (did you mean " ..
+         "'label_smoothing'?)", 1, true)
+    assert.error_matches(function () nn.MSELoss { weight = 1 } end,
+                         "MSELoss: unknown option 'weight'", 1, true)
   end)
 end)
 

@@ -91,6 +91,13 @@ describe("a module written in Lua", function ()
     assert.same({ "weight", "bias" }, names(m:named_parameters()))
   end)
 
+  it("says when the init of its parent was forgotten", function ()
+    local Square = nn.module("Square", nn.Linear)
+    function Square:init () end
+    fails("a module without a function (was the init of its parent called?)",
+          function () Square()(fnn.zeros(1, 2)) end)
+  end)
+
   it("has try_ forms of its class and its methods", function ()
     local m = Residual(nn.Linear(2, 2))
     local y, message = m:try_forward(fnn.zeros(1, 3))

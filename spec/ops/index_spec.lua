@@ -67,6 +67,9 @@ describe("ops with ids", function ()
           function () x:scatter_add(1, ids(5):reshape(1, 1), x) end)
     fails("one_hot: id 3 at position 2 is out of range for 3 classes",
           function () ids(0, 3):one_hot(3) end)
+    fails("one_hot: too many classes",
+          function () ids(math.maxinteger):one_hot() end)
+    fails("one_hot: no ids", function () ids():one_hot() end)
     fails("one_hot: id %-2", function () ids(-2):one_hot() end)
     fails("ids must be integers.*i64.*got f32",
           function () x:index_select(1, fnn.zeros(2)) end)

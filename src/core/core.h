@@ -49,7 +49,7 @@ typedef struct Object {
 } Object;
 
 /* A zeroed object of the current frame. */
-void *object_new (const Type *type, size_t size);
+void *object_new (const Type *type, size_t size) LENT(object_new);
 
 /* Its memory alone, for state.c; and all that is kept for such. */
 void *object_alloc (fnn_Context *c, size_t size);
@@ -77,9 +77,9 @@ void frame_enter (Frame *f) LENT(frame_enter);
 void frame_leave (Frame *f) LENT(frame_leave);
 
 /* Gives the frame a reference that the caller holds.  frame_room first makes
-** room for it where a throw would lose the reference. */
+** room for n of them where a throw would lose the references. */
 void *frame_adopt (void *o) LENT(frame_adopt);
-void frame_room (void);
+void frame_room (size_t n) LENT(frame_room);
 bool frame_try_adopt (void *o) LENT(frame_try_adopt); /* without allocating; false: no room */
 
 typedef struct Account Account;

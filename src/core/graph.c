@@ -209,9 +209,9 @@ void fnn_record (Tensor *y, const char *name, int n, Tensor *const *x,
   strncpy(c->name, name, sizeof c->name - 1);
   c->rule = (Rule){ c->name, custom_back };
   c->back = back;
-  c->release = release;
-  c->ud = ud;
   Node *k = graph_record(y, &c->rule, n, x, 0);
+  c->release = release; /* not before: a throw leaves ud to the caller */
+  c->ud = ud;
   if (k != NULL) k->held = fnn_retain(c);
 }
 
@@ -396,7 +396,7 @@ static void visit (Node *n, bool keep) {
   if (n->spent) throw_spent(n);
   if (n->rule->back == NULL)
     fnn_throw(FNN_EGRAPH, "backward: %s has no derivative", n->rule->name);
-  frame_room();
+  frame_room(1);
   Tensor *gy = frame_adopt(n->gy);
   n->gy = NULL;
   if (n->hooks != NULL) gy = through_hooks(n->hooks, gy);
@@ -446,7 +446,7 @@ static void walk (Walk *w, Tensor *x, Tensor *gy, bool keep) {
   }
   while (w->n > 0) {
     size_t m = fnn_mark();
-    frame_room();
+    frame_room(1);
     visit(frame_adopt(pop(w)), keep);
     fnn_escape(m, NULL);
     fnn_poll();

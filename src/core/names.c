@@ -33,7 +33,7 @@ int name_distance (const char *a, const char *b) {
 const char *nearest_name (const char *s, const void *names, int n,
                           size_t step) {
   const char *best = NULL;
-  int most = least(3, 1 + (int)strlen(s) / 3) + 1;
+  int most = least(3, 1 + (int)strlen(s) / 4) + 1;
   for (int i = 0; i < n; i++) {
     const char *name = *(const char *const *)((const char *)names +
                                               (size_t)i * step);

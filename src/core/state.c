@@ -32,13 +32,17 @@ void frame_leave (Frame *f) {
   drain(c, f->mark);
 }
 
-/* Makes room for one more temporary, so that adding it cannot fail. */
-static void pool_room (fnn_Context *c) {
-  if (c->npool < c->poolcap) return;
+/* Makes room for n more temporaries, so that adding them cannot fail. */
+static void pool_grow (fnn_Context *c, size_t n) {
   size_t cap = c->poolcap == 0 ? POOL_FIRST : 2 * c->poolcap;
+  while (cap - c->npool < n) cap *= 2;
   c->pool = mem_grow(c->pool, c->poolcap * sizeof *c->pool,
                      cap * sizeof *c->pool);
   c->poolcap = cap;
+}
+
+static void pool_room (fnn_Context *c) {
+  if (c->npool == c->poolcap) pool_grow(c, 1);
 }
 
 void *object_new (const Type *type, size_t size) {
@@ -51,7 +55,10 @@ void *object_new (const Type *type, size_t size) {
   return o;
 }
 
-void frame_room (void) { pool_room(context()); }
+void frame_room (size_t n) {
+  fnn_Context *c = context();
+  if (c->poolcap - c->npool < n) pool_grow(c, n);
+}
 
 void *frame_adopt (void *o) {
   fnn_Context *c = context();
@@ -63,7 +70,9 @@ void *frame_adopt (void *o) {
 
 bool frame_try_adopt (void *o) {
   fnn_Context *c = context();
-  if (c->npool == c->poolcap) return false;
+  /* One place stays free: object_new counts on the room that it made, while
+  ** what it allocates may run the host's collector, and so this. */
+  if (c->poolcap - c->npool < 2) return false;
   c->pool[c->npool++] = o;
   return true;
 }

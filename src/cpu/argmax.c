@@ -35,6 +35,11 @@ static inline bool better (real v, real best) {
 static int64_t best_of (const real *p, int64_t n, real sign, real *best) {
   int64_t at = 0;
   *best = n > 0 ? p[0] * sign : 0;
+  if (n <= 32) {
+    for (int64_t i = 1; i < n; i++)
+      if (better(p[i] * sign, *best)) *best = p[at = i] * sign;
+    return at;
+  }
   for (int64_t i = 0; i < n && *best == *best; i += LEAF) {
     int64_t m = min64(LEAF, n - i);
     real v = leaf(p + i, m, sign);

@@ -66,14 +66,12 @@ typedef struct Move {
 
 /* Rows lo .. hi-1 of the outer * count rows of y, b bytes each. */
 INLINE void select_rows (const Move *m, int64_t lo, int64_t hi, size_t b) {
-  const char *x = m->x + (size_t)(lo / m->count * m->n) * b;
-  int64_t j = lo % m->count;
-  for (int64_t i = lo; i < hi; i++) {
-    memcpy(m->y + (size_t)i * b, x + (size_t)m->ids[j] * b, b);
-    if (++j == m->count) {
-      j = 0;
-      x += (size_t)m->n * b;
-    }
+  while (lo < hi) {
+    int64_t outer = lo / m->count, end = min64(hi, (outer + 1) * m->count);
+    const char *x = m->x + (size_t)(outer * m->n) * b;
+    const int64_t *ids = m->ids - outer * m->count;
+    for (; lo < end; lo++)
+      memcpy(m->y + (size_t)lo * b, x + (size_t)ids[lo] * b, b);
   }
 }
 
@@ -117,14 +115,11 @@ INLINE void gather_elements (const Move *m, int64_t lo, int64_t hi, size_t b) {
 
 /* The same where a row is one element: its dim is the last. */
 INLINE void gather_last (const Move *m, int64_t lo, int64_t hi, size_t b) {
-  const char *x = m->x + (size_t)(lo / m->count * m->n) * b;
-  int64_t left = m->count - lo % m->count;
-  for (int64_t i = lo; i < hi; i++) {
-    memcpy(m->y + (size_t)i * b, x + (size_t)m->ids[i] * b, b);
-    if (--left == 0) {
-      left = m->count;
-      x += (size_t)m->n * b;
-    }
+  while (lo < hi) {
+    int64_t outer = lo / m->count, end = min64(hi, (outer + 1) * m->count);
+    const char *x = m->x + (size_t)(outer * m->n) * b;
+    for (; lo < end; lo++)
+      memcpy(m->y + (size_t)lo * b, x + (size_t)m->ids[lo] * b, b);
   }
 }
 
@@ -227,6 +222,11 @@ INLINE void add_part (const Add *a, int64_t outer, int64_t c, int64_t cend,
 
 INLINE void add_tasks (const Add *a, int64_t lo, int64_t hi, fnn_Dtype t,
                        bool rows) {
+  if (a->chunks * a->bands == 1) {
+    for (int64_t outer = lo; outer < hi; outer++)
+      add_part(a, outer, 0, a->inner, 0, a->n, t, rows);
+    return;
+  }
   for (int64_t task = lo; task < hi; task++) {
     int64_t band = task % a->bands, chunk = task / a->bands % a->chunks;
     int64_t outer = task / a->bands / a->chunks;

@@ -2,8 +2,8 @@
 **
 ** With K classes, smoothing s and weights w the loss of a row whose id is t is
 **   (1 - s) w[t] (lse - x[t]) + s / K sum_c w[c] (lse - x[c]),
-** lse the logarithm of the sum of e^x.  Kept for the way back, lse makes the
-** probabilities e^(x - lse) one exponential away. */
+** lse the logarithm of the sum of e^x.  It is kept for the way back as the
+** maximum and the rest, which makes the probabilities one exponential away. */
 
 #include "reduce.h"
 
@@ -31,17 +31,18 @@ static void forward_rows (void *ud, int64_t lo, int64_t hi) {
   for (int64_t o = lo; o < hi; o++) {
     const real *x = k->x + o * k->n;
     int64_t t = k->ids[o];
-    k->y[o] = k->lse[o] = 0;
+    k->y[o] = k->lse[2 * o] = k->lse[2 * o + 1] = 0;
     if (t == k->ignore) continue;
     real m = CPU(row_max)(x, k->n);
     double s = CPU(row_exp_sum)(NULL, x, k->n, m);
-    double over = (double)log((real)s); /* lse - m */
+    double over = (double)log((real)s);
     double w = k->w != NULL ? (double)k->w[t] : 1;
     double loss = (1 - k->smooth) * w * (over - ((double)x[t] - (double)m));
     if (k->smooth != 0)
       loss += k->smooth / (double)k->n *
               (k->total * (over + (double)m) - weighed(k, x));
-    k->lse[o] = (real)(over + (double)m);
+    k->lse[2 * o] = m;
+    k->lse[2 * o + 1] = (real)over;
     k->y[o] = (real)loss;
   }
 }
@@ -79,14 +80,14 @@ static void back_rows (void *ud, int64_t lo, int64_t hi) {
     double g = (double)k->gy[k->one_gy ? 0 : o] * k->scale;
     double hit = (1 - k->smooth) * (w != NULL ? (double)w[t] : 1);
     double each = k->smooth / (double)k->n;
-    const real p = (real)(g * (hit + each * k->total)), lse = k->lse[o];
-    const real q = (real)(g * each);
+    const real p = (real)(g * (hit + each * k->total)), q = (real)(g * each);
+    const real m = k->lse[2 * o], over = k->lse[2 * o + 1];
     if (w != NULL && k->smooth != 0) {
       LANES for (int64_t c = 0; c < k->n; c++)
-        gx[c] = p * exp(x[c] - lse) - q * w[c];
+        gx[c] = p * exp((x[c] - m) - over) - q * w[c];
     } else {
       LANES for (int64_t c = 0; c < k->n; c++)
-        gx[c] = p * exp(x[c] - lse) - q;
+        gx[c] = p * exp((x[c] - m) - over) - q;
     }
     gx[t] -= (real)(g * hit);
   }

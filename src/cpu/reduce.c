@@ -1,8 +1,8 @@
 /* reduce.c - the rows of reduce.def over floats and doubles.
 **
-** x is (outer, n, inner).  A leaf folds LEAF numbers in `real`, vector lanes
-** side by side; what leaves give is folded in double, by halves where the
-** numbers lie in a row.  So the error of a sum does not grow with its length.
+** x is (outer, n, inner).  A leaf folds LEAF numbers of a row, or TALL of each
+** column, in `real`, vector lanes side by side; what leaves give is folded in
+** double, by halves where the numbers lie in a row.  So the error of a sum does not grow with its length.
 ** Work is split by the shape alone: rows go to tasks, a long row in pieces
 ** of SPLIT whose folds are folded in order. */
 
@@ -25,7 +25,7 @@
 
 #include "../core/vmath.h"
 
-enum { LEAF = 256, COLUMNS = 256, SPLIT = 65536 };
+enum { LEAF = 256, TALL = 64, COLUMNS = 256, SPLIT = 65536 };
 
 /*
 ** {======================================================
@@ -193,8 +193,8 @@ static void fold_piece (const Row *r, double *s, const real *p, int64_t n,
     return;
   }
   for (int64_t j = 0; j < w; j++) s[j] = start_of[r->fold];
-  for (int64_t i = 0; i < n; i += LEAF)
-    r->cols(s, p + i * inner, min64(LEAF, n - i), inner, w, c, (real)a);
+  for (int64_t i = 0; i < n; i += TALL)
+    r->cols(s, p + i * inner, min64(TALL, n - i), inner, w, c, (real)a);
 }
 
 static double finish (const Job *k, const Row *r, double s, double c) {
@@ -204,9 +204,9 @@ static double finish (const Job *k, const Row *r, double s, double c) {
 
 /* The centre of w columns: an infinite maximum centres nothing. */
 static void centre_piece (const Job *k, real *c, const real *p, int64_t w) {
+  static const real none[COLUMNS];
   const Row *r = &rows[k->row->centre];
   double s[COLUMNS];
-  const real none[COLUMNS] = { 0 };
   fold_piece(r, s, p, k->n, k->inner, w, none, k->a);
   for (int64_t j = 0; j < w; j++) {
     double v = finish(k, r, s[j], 0);
@@ -226,8 +226,9 @@ static void job_piece (const Job *k, int64_t piece) {
   int64_t j0 = chunk * COLUMNS, w = min64(COLUMNS, k->inner - j0);
   int64_t i0 = split * k->len, n = min64(k->len, k->n - i0);
   const real *p = k->x + (o * k->n + i0) * k->inner + j0;
-  real c[COLUMNS] = { 0 };
+  real c[COLUMNS];
   double s[COLUMNS];
+  memset(c, 0, (size_t)w * sizeof *c);
   int64_t at = o * k->inner + j0;
   if (k->row->centre >= 0) {
     if (k->centre != NULL)
@@ -247,10 +248,26 @@ static void job_range (void *ud, int64_t lo, int64_t hi) {
   for (int64_t i = lo; i < hi; i++) job_piece(ud, i);
 }
 
+/* Whole rows, which may be short and many. */
+static void row_range (void *ud, int64_t lo, int64_t hi) {
+  const Job *k = ud;
+  for (int64_t o = lo; o < hi; o++) {
+    const real *p = k->x + o * k->n;
+    real c = 0;
+    if (k->row->centre >= 0) centre_piece(k, &c, p, 1);
+    double s = fold_row(k->row, p, k->n, c, (real)k->a);
+    store(k, o, finish(k, k->row, s, (double)c));
+  }
+}
+
 /* }====================================================== */
 
 static void job_run (const Job *k) {
   int64_t size = k->len * min64(k->inner, COLUMNS);
+  if (k->inner == 1 && k->part == NULL) {
+    threads_range(k->outer, grain_rows(size), row_range, (void *)k);
+    return;
+  }
   threads_range(k->outer * k->splits * k->chunks, grain_rows(size), job_range,
                 (void *)k);
 }

@@ -137,6 +137,33 @@ LOAD(load_i32, int32_t, int64_t, v)
 LOAD(load_f16, uint16_t, float, half_load(v))
 LOAD(load_bf16, uint16_t, float, brain_load(v))
 
+/* Dense halves by the instructions there are for them. */
+#if defined(__F16C__)
+static void halve (uint16_t *p, const float *x, int64_t n) {
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8)
+    _mm_storeu_si128((__m128i *)(p + i),
+                     _mm256_cvtps_ph(_mm256_loadu_ps(x + i), 0));
+  for (; i < n; i++) p[i] = half_store(x[i]);
+}
+
+static void widen (float *y, const uint16_t *p, int64_t n) {
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8)
+    _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128(
+                              (const __m128i *)(p + i))));
+  for (; i < n; i++) y[i] = half_load(p[i]);
+}
+#else
+static void halve (uint16_t *p, const float *x, int64_t n) {
+  LANES for (int64_t i = 0; i < n; i++) p[i] = half_store(x[i]);
+}
+
+static void widen (float *y, const uint16_t *p, int64_t n) {
+  LANES for (int64_t i = 0; i < n; i++) y[i] = half_load(p[i]);
+}
+#endif
+
 #define STORES(lane, type, integer)                                          \
   STORE(lane##_bool, type, uint8_t, v != 0)                                  \
   STORE(lane##_u8, type, uint8_t, integer)                                   \
@@ -183,7 +210,10 @@ const void *ONCE(run_load)(void *buf, const void *p, fnn_Dtype t,
     case FNN_BOOL: load_bool(buf, p, stride, n); break;
     case FNN_U8: load_u8(buf, p, stride, n); break;
     case FNN_I32: load_i32(buf, p, stride, n); break;
-    case FNN_F16: load_f16(buf, p, stride, n); break;
+    case FNN_F16:
+      if (stride == 1) widen(buf, p, n);
+      else load_f16(buf, p, stride, n);
+      break;
     default: load_bf16(buf, p, stride, n);
   }
   return buf;
@@ -204,6 +234,7 @@ const void *ONCE(run_load)(void *buf, const void *p, fnn_Dtype t,
 void ONCE(run_store)(void *p, fnn_Dtype t, int64_t stride, const void *buf,
                     fnn_Dtype lane, int64_t n) {
   if (t == lane) scatter(p, buf, fnn_dtype_size(t), stride, n);
+  else if (lane == FNN_F32 && t == FNN_F16 && stride == 1) halve(p, buf, n);
   else if (lane == FNN_F32) STORE_SWITCH(f32)
   else if (lane == FNN_F64) STORE_SWITCH(f64)
   else STORE_SWITCH(i64)

@@ -9,7 +9,7 @@
 
 #include "../core/vmath.h"
 
-enum { LEAF = 512, COLUMNS = 128, ROW = 4096 };
+enum { LEAF = 512, COLUMNS = 128, ROW = 4096, SHORT = 16 };
 
 typedef struct Job {
   real *y; /* or gx */
@@ -24,9 +24,27 @@ typedef struct Job {
 ** =======================================================
 */
 
+/* Rows of a few classes: a loop of SHORT turns has no rest to deal with. */
+static double short_exp_sum (real *y, const real *x, int64_t n, real m) {
+  real e[SHORT];
+  double sum = 0;
+  for (int j = 0; j < SHORT; j++) e[j] = -INFINITY;
+  for (int64_t j = 0; j < n; j++) e[j] = x[j] - m;
+  LANES for (int j = 0; j < SHORT; j++) e[j] = exp(e[j]);
+  for (int64_t j = 0; j < n; j++) sum += (double)e[j];
+  if (y != NULL)
+    for (int64_t j = 0; j < n; j++) y[j] = e[j];
+  return sum;
+}
+
 real CPU(row_max)(const real *x, int64_t n) {
   real m = -INFINITY;
   int nan = 0;
+  if (n <= SHORT) {
+    for (int64_t i = 0; i < n; i++)
+      m = x[i] > m || x[i] != x[i] ? x[i] : m; /* a NaN stays */
+    return m;
+  }
   _Pragma("omp simd reduction(max:m) reduction(|:nan)")
   for (int64_t i = 0; i < n; i++) {
     m = x[i] > m ? x[i] : m;
@@ -37,6 +55,7 @@ real CPU(row_max)(const real *x, int64_t n) {
 
 double CPU(row_exp_sum)(real *y, const real *x, int64_t n, real m) {
   double sum = 0;
+  if (n <= SHORT) return short_exp_sum(y, x, n, m);
   for (int64_t i = 0; i < n; i += LEAF) {
     int64_t k = min64(LEAF, n - i);
     const real *p = x + i;
@@ -86,6 +105,10 @@ static double dot_row (const real *x, const real *y, int64_t n) {
 
 /* y = x a, in place too */
 static void scale_row (real *y, const real *x, int64_t n, real a) {
+  if (n <= SHORT) {
+    for (int64_t i = 0; i < n; i++) y[i] = x[i] * a;
+    return;
+  }
   LANES for (int64_t i = 0; i < n; i++) y[i] = x[i] * a;
 }
 

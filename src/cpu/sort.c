@@ -15,6 +15,7 @@
 
 enum { BLOCK = 16384 }; /* pairs sorted at once: twice 256 KB */
 enum { FEW = 48 };      /* pairs for which insertion beats radix */
+enum { SCAN = 65536 };  /* elements searched at once for the first few */
 
 typedef struct Pair {
   uint64_t key;
@@ -65,26 +66,31 @@ typedef struct Job {
   int64_t room; /* pairs of scratch a worker has */
 } Job;
 
-/* The pairs of places lo .. hi-1 of a line. */
+/* With key and i of each place lo .. hi-1 of a line, does what follows. */
+#define EACH_KEY(j, line, lo, hi, ...) \
+  do { \
+    int64_t at = line / j->inner * j->n * j->inner + line % j->inner; \
+    switch (j->dtype) { \
+      case FNN_BOOL: EACH_KEY_OF(FNN_BOOL, j, lo, hi, __VA_ARGS__); \
+      case FNN_U8: EACH_KEY_OF(FNN_U8, j, lo, hi, __VA_ARGS__); \
+      case FNN_I32: EACH_KEY_OF(FNN_I32, j, lo, hi, __VA_ARGS__); \
+      case FNN_I64: EACH_KEY_OF(FNN_I64, j, lo, hi, __VA_ARGS__); \
+      case FNN_F16: EACH_KEY_OF(FNN_F16, j, lo, hi, __VA_ARGS__); \
+      case FNN_BF16: EACH_KEY_OF(FNN_BF16, j, lo, hi, __VA_ARGS__); \
+      case FNN_F32: EACH_KEY_OF(FNN_F32, j, lo, hi, __VA_ARGS__); \
+      case FNN_F64: EACH_KEY_OF(FNN_F64, j, lo, hi, __VA_ARGS__); \
+    } \
+  } while (0)
+#define EACH_KEY_OF(t, j, lo, hi, ...) \
+  for (int64_t i = lo; i < hi; i++) { \
+    uint64_t key = key_of(t, j->x, at + i * j->inner) ^ j->flip; \
+    __VA_ARGS__; \
+  } \
+  break
+
 static void load (const Job *j, int64_t line, int64_t lo, int64_t hi,
                   Pair *to) {
-  int64_t at = line / j->inner * j->n * j->inner + line % j->inner;
-#define CASE(t) \
-  case t: \
-    for (int64_t i = lo; i < hi; i++) \
-      to[i - lo] = (Pair){ key_of(t, j->x, at + i * j->inner) ^ j->flip, i }; \
-    break
-  switch (j->dtype) {
-    CASE(FNN_BOOL);
-    CASE(FNN_U8);
-    CASE(FNN_I32);
-    CASE(FNN_I64);
-    CASE(FNN_F16);
-    CASE(FNN_BF16);
-    CASE(FNN_F32);
-    CASE(FNN_F64);
-  }
-#undef CASE
+  EACH_KEY(j, line, lo, hi, to[i - lo] = (Pair){ key, i });
 }
 
 /* Writes the line's places lo .. hi-1 of the result from sorted pairs. */
@@ -152,23 +158,56 @@ static void block_sort (Pair *p, Pair *other, int64_t n) {
   if (from != p) memcpy(p, from, (size_t)n * sizeof *p);
 }
 
-/* The k first of n pairs, sorted, to the front of best, which has room for
-** 2k pairs and 2k more to sort with.  Tells how many there were. */
-static int64_t block_first (const Pair *p, int64_t n, int64_t k, Pair *best) {
-  int64_t have = 0;
-  uint64_t worst = UINT64_MAX; /* of the k kept; once there are so many */
-  bool full = false;
-  for (int64_t i = 0; i < n; i++) {
-    if (full && p[i].key >= worst) continue;
-    best[have++] = p[i];
-    if (have < 2 * k) continue;
-    block_sort(best, best + 2 * k, have);
-    have = k;
-    worst = best[k - 1].key;
-    full = true;
-  }
-  block_sort(best, best + 2 * k, have);
-  return min64(have, k);
+/* }====================================================== */
+
+/*
+** {======================================================
+** The first few
+** =======================================================
+*/
+
+/* Candidates for the k first: at most 2k pairs of p, which has room for 2k
+** more to sort with. */
+typedef struct Best {
+  Pair *p;
+  int64_t k, have;
+  bool full;      /* whether k of them have been sorted out */
+  uint64_t worst; /* key of the last of those */
+} Best;
+
+static void best_sort (Best *b) {
+  block_sort(b->p, b->p + 2 * b->k, b->have);
+  b->have = min64(b->have, b->k);
+}
+
+static void best_add (Best *b, uint64_t key, int64_t id) {
+  b->p[b->have++] = (Pair){ key, id };
+  if (b->have < 2 * b->k) return;
+  best_sort(b);
+  b->full = true;
+  b->worst = b->p[b->k - 1].key;
+}
+
+/* An equal key that comes later is no better. */
+#define best_wants(b, key) (!(b).full || (key) < (b).worst)
+
+/* The k first of the line's places lo .. hi-1, sorted, to the front of p;
+** tells how many there are. */
+static int64_t first_of_line (const Job *j, int64_t line, int64_t lo,
+                              int64_t hi, Pair *p) {
+  Best b = { .p = p, .k = j->k };
+  EACH_KEY(j, line, lo, hi, if (best_wants(b, key)) best_add(&b, key, i));
+  best_sort(&b);
+  return b.have;
+}
+
+static int64_t first_of_pairs (const Pair *from, int64_t n, int64_t k,
+                               Pair *p) {
+  Best b = { .p = p, .k = k };
+  for (int64_t i = 0; i < n; i++)
+    if (best_wants(b, from[i].key)) best_add(&b, from[i].key, from[i].id);
+  best_sort(&b);
+  return b.have;
 }
 
 /* }====================================================== */
@@ -184,11 +223,13 @@ static void sort_lines (void *ud, int64_t task, int worker) {
   Pair *p = j->scratch + worker * j->room;
   int64_t end = min64(j->lines, (task + 1) * j->grain);
   for (int64_t line = task * j->grain; line < end; line++) {
-    Pair *best = p;
-    load(j, line, 0, j->n, p);
-    if (8 * j->k <= j->n) block_first(p, j->n, j->k, best = p + j->n);
-    else block_sort(p, p + j->n, j->n);
-    store(j, line, 0, j->k, best);
+    if (8 * j->k <= j->n) {
+      first_of_line(j, line, 0, j->n, p);
+    } else {
+      load(j, line, 0, j->n, p);
+      block_sort(p, p + j->n, j->n);
+    }
+    store(j, line, 0, j->k, p);
   }
 }
 
@@ -210,8 +251,8 @@ static void sort_short (Job *j) {
 
 typedef struct Long {
   const Job *j;
-  int64_t line, n; /* pairs in from */
-  int64_t run, k;  /* of sorted runs; how many a block keeps */
+  int64_t line, n; /* pairs in from; NULL: what is in the line */
+  int64_t run;     /* length of the sorted runs */
   Pair *from, *to;
 } Long;
 
@@ -265,24 +306,29 @@ static void swap (Long *l) {
   l->to = p;
 }
 
-/* Each block's k first go to its place in to, k pairs apart: their order is
+/* Each stretch's k first go to its place in to, k pairs apart: their order is
 ** that of the line, so ties stay in order. */
-static void first_of_block (void *ud, int64_t task, int worker) {
+static void first_of_stretch (void *ud, int64_t task, int worker) {
   const Long *l = ud;
-  int64_t lo = task * BLOCK, n = min64(BLOCK, l->n - lo);
-  Pair *best = l->j->scratch + worker * l->j->room;
-  int64_t have = block_first(l->from + lo, n, l->k, best);
-  memcpy(l->to + task * l->k, best, (size_t)have * sizeof *best);
+  int64_t lo = task * SCAN, hi = min64(lo + SCAN, l->n), k = l->j->k;
+  Pair *p = l->j->scratch + worker * l->j->room;
+  int64_t have = l->from == NULL ? first_of_line(l->j, l->line, lo, hi, p)
+                                 : first_of_pairs(l->from + lo, hi - lo, k, p);
+  memcpy(l->to + task * k, p, (size_t)have * sizeof *p);
 }
 
-/* The k first of each block, until one block holds all that are left. */
-static void narrow_down (Long *l) {
-  while (l->n > BLOCK) {
-    int64_t blocks = (l->n + BLOCK - 1) / BLOCK, rest = l->n % BLOCK;
-    threads_run(blocks, first_of_block, l);
-    l->n = rest == 0 ? blocks * l->k : (blocks - 1) * l->k + min64(rest, l->k);
-    swap(l);
-  }
+/* The k first of each stretch, of the line at first, then of those, until one
+** stretch holds all that are left; p and q are for them. */
+static void narrow_down (Long *l, Pair *p, Pair *q) {
+  int64_t k = l->j->k;
+  *l = (Long){ .j = l->j, .line = l->line, .n = l->n, .to = p };
+  do {
+    int64_t count = (l->n + SCAN - 1) / SCAN, rest = l->n % SCAN;
+    threads_run(count, first_of_stretch, l);
+    l->n = rest == 0 ? count * k : (count - 1) * k + min64(rest, k);
+    l->from = l->to;
+    l->to = l->from == p ? q : p;
+  } while (l->n > SCAN);
   block_sort(l->from, l->to, l->n);
 }
 
@@ -295,17 +341,21 @@ static void merge_all (Long *l) {
 }
 
 static void sort_long (Job *j) {
-  bool few = 8 * j->k <= BLOCK;
-  Pair *p = mem_scratch((size_t)mem_mul(j->n, 2 * sizeof *p, "topk: bytes"));
+  bool few = 8 * j->k <= min64(j->n, SCAN);
+  int64_t room = few ? (j->n / SCAN + 1) * j->k : j->n;
+  Pair *p = mem_scratch((size_t)mem_mul(room, 2 * sizeof *p, "topk: bytes"));
   if (few) {
     j->room = 4 * j->k;
     j->scratch = mem_scratch((size_t)(threads_width() * j->room) * sizeof *p);
   }
   for (int64_t line = 0; line < j->lines; line++) {
-    Long l = { j, line, j->n, 0, j->k, p, p + j->n };
-    threads_range(j->n, BLOCK, load_block, &l);
-    if (few) narrow_down(&l);
-    else merge_all(&l);
+    Long l = { .j = j, .line = line, .n = j->n, .from = p, .to = p + room };
+    if (few) {
+      narrow_down(&l, p, p + room);
+    } else {
+      threads_range(j->n, BLOCK, load_block, &l);
+      merge_all(&l);
+    }
     threads_range(j->k, BLOCK, store_block, &l);
   }
 }

@@ -138,8 +138,25 @@ static void sweep_range (void *ud, int64_t lo, int64_t hi) {
   if (s->stream) ONCE(run_fence)();
 }
 
+/* Whether the loop can have all of it as it lies, at once. */
+static bool is_small (const Sweep *s) {
+  if (s->ndim != 1 || s->numel > GRAIN || s->numel == 0) return false;
+  for (int j = 0; j < s->count; j++) {
+    const Operand *x = &s->at[j];
+    bool lies = x->stride[0] == 1 || (s->numel == 1 && j > 0);
+    if (!lies || x->dtype != x->lane) return false;
+  }
+  return true;
+}
+
 void ONCE(sweep_run)(Sweep *s) {
-  if (s->numel > 0) threads_range(s->numel, GRAIN, sweep_range, s);
+  if (is_small(s)) {
+    const void *in[SWEEP_MAX] = { NULL };
+    for (int j = 1; j < s->count; j++) in[j - 1] = s->at[j].data;
+    fnn_poll();
+    s->loop(s->at[0].data, in, s->numel, s->a, s->b);
+  } else if (s->numel > 0)
+    threads_range(s->numel, GRAIN, sweep_range, s);
 }
 
 #endif

@@ -46,7 +46,7 @@ static void cross_entropy_back (Node *n, Tensor *gy) {
   Tensor *gx = tensor_like(x);
   int64_t classes = x->shape[x->ndim - 1];
   kernel(x, cross_entropy_back)(gx, tensor_dense(gy), lse, x, ids, w,
-                                lse->numel, classes, n->i[0], n->a[0],
+                                ids->numel, classes, n->i[0], n->a[0],
                                 n->a[1]);
   graph_give(n, 0, x->ndim > 2 ? classes_second(gx) : gx);
 }
@@ -100,7 +100,8 @@ static Tensor *of_ids (Tensor *x, Tensor *ids, const fnn_LossOptions *o) {
   Tensor *rows = tensor_dense(x->ndim > 2 ? classes_last(x) : x);
   Tensor *w = o->weight != NULL ? tensor_dense(o->weight) : NULL;
   Tensor *each = tensor_like_as(ids, (fnn_Dtype)x->dtype), *y = each;
-  Tensor *lse = tensor_like(each);
+  Tensor *lse = tensor_new(2, (int64_t[]){ each->numel, 2 },
+                           (fnn_Dtype)x->dtype, x->storage->device);
   double scale = 1;
   kernel(x, cross_entropy)(each, lse, rows, ids, w, each->numel, classes,
                            o->ignore_index, o->label_smoothing);

@@ -75,7 +75,9 @@ fnn_Module *module_plain (void) {
 
 Tensor *fnn_forward (fnn_Module *m, Tensor *x) {
   if (class_of(m)->forward == NULL)
-    fnn_throw(FNN_EARG, "%s: a module without a function",
+    fnn_throw(FNN_EARG,
+              "%s: a module without a function (was the init of its parent "
+              "called?)",
               fnn_module_class(m));
   return class_of(m)->forward(m, x);
 }

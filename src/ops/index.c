@@ -98,8 +98,8 @@ Tensor *fnn_index_select (Tensor *x, int dim, Tensor *ids) {
 
 /* Throws unless ids fits into x: as many dims, no size but that of dim
 ** larger (nor that one, where whole is set). */
-static void check_ids_shape (const char *op, const Tensor *x, const Tensor *ids,
-                        int dim, bool whole) {
+static void check_ids_shape (const char *op, const Tensor *x,
+                             const Tensor *ids, int dim, bool whole) {
   bool fits = x->ndim == ids->ndim;
   for (int d = 0; fits && d < x->ndim; d++)
     fits = (d == dim && !whole) || ids->shape[d] <= x->shape[d];
@@ -228,13 +228,15 @@ Tensor *fnn_masked_select (Tensor *x, Tensor *mask) {
       x, 0, fnn_reshape(fnn_nonzero(mask), 1, (int64_t[]){ -1 }));
 }
 
-/* One more than the largest id, which must not be negative. */
+/* One more than the largest id, as far as a double counts. */
 static int64_t count_classes (Tensor *ids) {
   if (ids->numel == 0)
     fnn_throw(FNN_EARG, "one_hot: no ids of shape %s to count classes by",
               shape_text(ids));
   int max = fnn_reduce_find("max");
-  return (int64_t)fnn_item(fnn_reduce(max, ids, 0, NULL, false, 0)) + 1;
+  double most = fnn_item(fnn_reduce(max, ids, 0, NULL, false, 0));
+  if (most > 1e15) fnn_throw(FNN_EARG, "one_hot: too many classes");
+  return most < 0 ? 0 : (int64_t)most + 1;
 }
 
 Tensor *fnn_one_hot (Tensor *ids, int64_t classes) {
@@ -243,7 +245,7 @@ Tensor *fnn_one_hot (Tensor *ids, int64_t classes) {
   if (ids->ndim == FNN_MAXDIM)
     fnn_throw(FNN_ESHAPE, "one_hot: no room for a new dim in shape %s",
               shape_text(ids));
-  if (classes < 0) classes = max64(0, count_classes(ids));
+  if (classes < 0) classes = count_classes(ids);
   Tensor *id = ids_checked("one_hot", ids, ids, classes, "classes");
   memcpy(shape, ids->shape, sizeof shape);
   shape[ids->ndim] = classes;

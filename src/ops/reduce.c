@@ -82,13 +82,14 @@ static bool by_strides (Layout *l, const Tensor *x, unsigned set) {
 ** numbers must keep their order (for the places that argmax gives). */
 static Layout layout (const Tensor *x, unsigned set, bool ordered) {
   Layout l;
-  if (!ordered && by_strides(&l, x, set) && one_run(&l, x, set)) {
+  bool dense = tensor_is_dense(x);
+  if (!ordered && !dense && by_strides(&l, x, set) && one_run(&l, x, set)) {
     l.data = permuted(x, l.dims);
     return l;
   }
   for (int i = 0; i < x->ndim; i++) l.dims[i] = i;
   if (one_run(&l, x, set)) {
-    l.data = tensor_dense(x);
+    l.data = dense ? (Tensor *)x : tensor_dense(x);
     return l;
   }
   int k = 0;
@@ -177,37 +178,46 @@ static void check (int op, const Tensor *x, int n, unsigned set) {
                 "shape %s", row->name, shape_text(x));
 }
 
-/* Orders of norm that are other rows: largest, least, count and sum. */
-static Tensor *special_norm (Tensor *x, int n, const int *dims, bool keepdim,
-                             double p) {
-  if (p == 0) {
-    Tensor *some = fnn_zip_number(ZIP_ne, x, 0, false);
-    return fnn_cast(fnn_sum(some, n, dims, keepdim), (fnn_Dtype)x->dtype);
-  }
-  Tensor *m = fnn_map(MAP_abs, x, 0, 0);
-  return fnn_reduce(p == 1 ? REDUCE_sum : p > 0 ? REDUCE_max : REDUCE_min, m,
-                    n, dims, keepdim, 0);
-}
-
-Tensor *fnn_reduce (int op, Tensor *x, int n, const int *dims, bool keepdim,
-                    double a) {
-  if (op < 0 || op >= REDUCE_COUNT)
-    fnn_throw(FNN_EARG, "reduce: there is no row %d", op);
+/* The row over n dims; share: all equal winners of max and min take part in
+** the gradient. */
+static Tensor *reduce (int op, Tensor *x, int n, const int *dims, bool keepdim,
+                       double a, bool share) {
   const ReduceRow *row = &reduce_rows[op];
   unsigned set = tensor_dims(x, n, dims, row->name);
   check(op, x, n, set);
-  if (op == REDUCE_norm && (a == 0 || a == 1 || isinf(a)))
-    return special_norm(x, n, dims, keepdim, a);
   Tensor *y = forward(op, x, set, keepdim, a);
   if (!tensor_is_float(y)) return y;
   Node *node = graph_record1(y, &rules[op], x, 2);
   if (node == NULL) return y;
   node->i[0] = set;
-  /* PyTorch: the winner in one dim is the first, over all they share. */
-  node->a[0] = op == REDUCE_max || op == REDUCE_min ? n != 1 : a;
+  node->a[0] = op == REDUCE_max || op == REDUCE_min ? share : a;
   if (row->reads & READ_X) graph_save(node, 0, x);
   if (row->reads & READ_Y) graph_save(node, 1, y);
   return y;
+}
+
+/* Orders of norm that are other rows: largest, least, count and sum. */
+static Tensor *special_norm (Tensor *x, int n, const int *dims, bool keepdim,
+                             double p) {
+  check(REDUCE_norm, x, n, 0);
+  if (p == 0) {
+    Tensor *some = fnn_zip_number(ZIP_ne, x, 0, false);
+    return fnn_cast(fnn_sum(some, n, dims, keepdim), (fnn_Dtype)x->dtype);
+  }
+  Tensor *m = fnn_map(MAP_abs, x, 0, 0);
+  int op = p == 1 ? REDUCE_sum : p > 0 ? REDUCE_max : REDUCE_min;
+  return reduce(op, m, n, dims, keepdim, 0, true);
+}
+
+/* As in PyTorch the winner along one dim is the first, over several dims all
+** share. */
+Tensor *fnn_reduce (int op, Tensor *x, int n, const int *dims, bool keepdim,
+                    double a) {
+  if (op < 0 || op >= REDUCE_COUNT)
+    fnn_throw(FNN_EARG, "reduce: there is no row %d", op);
+  if (op == REDUCE_norm && (a == 0 || a == 1 || isinf(a)))
+    return special_norm(x, n, dims, keepdim, a);
+  return reduce(op, x, n, dims, keepdim, a, n != 1);
 }
 
 /* }====================================================== */

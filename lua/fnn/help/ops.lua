@@ -253,7 +253,96 @@ Tensor:softmax(dim?: integer) -> Tensor
 Tensor:log_softmax(dim?: integer) -> Tensor
   The logarithm of softmax, without overflow.
 
+Tensor:layer_norm(n?: integer, weight?: Tensor, bias?: Tensor, eps?: number)
+    -> Tensor
+  Shifts and scales each part of the last n dimensions (1) to mean 0 and
+  variance 1, then times weight plus bias. eps (1e-5) is added to the variance.
+
 Tensor:dropout(p?: number, options?: table) -> Tensor
   Zeroes each element with probability p (0.5) and scales the rest by
   1 / (1 - p).
+
+# Reductions
+
+Over the dimensions given, as numbers or in a table, or over all. With
+`{ keepdim = true }` a reduced dimension stays with size 1. Sums keep their
+precision whatever their length, and integers and bools sum to i64.
+
+Tensor:sum(dims?: integer, options?: table) -> Tensor
+  The sum. Of no elements it is 0.
+
+Tensor:mean(dims?: integer, options?: table) -> Tensor
+  The mean, of float tensors. Of no elements it is NaN.
+
+Tensor:prod(dims?: integer, options?: table) -> Tensor
+  The product. Of no elements it is 1.
+
+Tensor:max(dims?: integer, options?: table) -> Tensor
+  The largest element; NaN if there is one. Its gradient goes to the first of
+  equal ones along one dimension, and in equal parts to all over several.
+
+Tensor:min(dims?: integer, options?: table) -> Tensor
+  The smallest element; as max.
+
+Tensor:argmax(dim?: integer, options?: table) -> Tensor
+  The id of the largest element along dim, or in the whole tensor as if it were
+  flat; the first of equal ones, and a NaN before all.
+
+Tensor:argmin(dim?: integer, options?: table) -> Tensor
+  The id of the smallest element.
+
+Tensor:any(dims?: integer, options?: table) -> Tensor
+  True where one element is not zero.
+
+Tensor:all(dims?: integer, options?: table) -> Tensor
+  True where no element is zero.
+
+Tensor:var(dims?: integer, options?: table) -> Tensor
+  The variance.
+  correction: number = 1    what is taken from the count it divides by
+  keepdim: boolean = false    keeps reduced dimensions
+
+Tensor:std(dims?: integer, options?: table) -> Tensor
+  The root of the variance.
+  correction: number = 1    what is taken from the count it divides by
+  keepdim: boolean = false    keeps reduced dimensions
+
+Tensor:norm(dims?: integer, options?: table) -> Tensor
+  The p-norm: the p-th root of the sum of |x| to the power p.
+  p: number = 2    math.huge for the largest magnitude, 0 for how many not 0
+  keepdim: boolean = false    keeps reduced dimensions
+
+Tensor:logsumexp(dims?: integer, options?: table) -> Tensor
+  log(sum(exp(x))), without overflow.
+
+Tensor:cumsum(dim: integer) -> Tensor
+  The sums of the elements up to each, along dim.
+
+# Choice
+
+A mask is a bool tensor, as comparisons give.
+
+Tensor:where(a: Tensor|number, b: Tensor|number) -> Tensor
+  Of a mask: a where it is true, b where it is false.
+
+Tensor:masked_fill(mask: Tensor, value: number) -> Tensor
+  x, but value where the mask is true.
+
+# Losses
+
+Methods of the prediction. Each takes `reduction`: "mean" (by default), "sum"
+or "none".
+
+Tensor:cross_entropy(targets: Tensor|table, options?: table) -> Tensor
+  Of logits (n, classes) or (n, classes, ...) against ids of classes, or
+  against probabilities of the logits' shape. The mean is over the weights of
+  the ids that count; when none counts it is 0.
+  weight: Tensor    one number a class
+  ignore_index: integer = -100    an id that does not count
+  label_smoothing: number = 0    the share that is spread over all classes
+  reduction: string = "mean"    or "sum" or "none"
+
+Tensor:mse(targets: Tensor, options?: table) -> Tensor
+  The squared differences of two tensors of one shape.
+  reduction: string = "mean"    or "sum" or "none"
 ]]

@@ -94,7 +94,8 @@ Tensor:roll(shift: integer, dim?: integer) -> Tensor
 Ids count from 0. They are an integer tensor, or a table of integers.
 
 Tensor:index_select(dim: integer, ids: Tensor|integer[]) -> Tensor
-  The places along dim that ids name, in their order.
+  The places along dim that ids name, in their order. The dimensions of ids
+  take the place of dim: ids (b, t) of a table (n, c) give (b, t, c).
 
 Tensor:gather(dim: integer, ids: Tensor) -> Tensor
   For each element of ids the element of x with that id along dim, at the same
@@ -102,6 +103,9 @@ Tensor:gather(dim: integer, ids: Tensor) -> Tensor
 
 Tensor:scatter_add(dim: integer, ids: Tensor, source: Tensor) -> Tensor
   x with each element of source added where ids says along dim.
+
+Tensor:scatter_add_(dim: integer, ids: Tensor, source: Tensor) -> Tensor
+  The same, into x itself.
 
 Tensor:masked_select(mask: Tensor) -> Tensor
   The elements where mask is true, as a vector. The same as x[mask].
@@ -132,8 +136,9 @@ Tensor:matmul(y: Tensor) -> Tensor
   The matrix product of (..., m, k) and (..., k, n); leading dimensions
   broadcast, and vectors count as rows or columns.
 
-Tensor:linear(weight: Tensor, bias?: Tensor) -> Tensor
+Tensor:linear(weight: Tensor, bias?: Tensor, act?: string) -> Tensor
   x times weight transposed, plus bias: (..., in) and (out, in) give (..., out).
+  act names a function of one number ("relu") that the result goes through.
 
 fnn.einsum(spec: string, ...: Tensor|table) -> Tensor
   A sum of products written with letters: fnn.einsum("ij,jk->ik", x, y).
