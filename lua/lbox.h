@@ -212,9 +212,9 @@ typedef struct Slot_ Slot_;
 /* Keeps the value at i in Lua: a reference for slot_new. */
 int slot_ref (lua_State *L, int i);
 /* Inside guard: a slot of that value, which goes with the frame until
-** slot_keep gives it to the engine.  n: what slot_count tells, how many
-** results the caller expects. */
-Slot_ *slot_new (Lib *lib, int ref, int n);
+** slot_keep gives it to the engine.  name: of the op whose derivative it is,
+** which must give n results; NULL for a hook. */
+Slot_ *slot_new (Lib *lib, int ref, const char *name, int n);
 void slot_keep (Slot_ *s);
 int slot_count (const Slot_ *s);
 /* Drops it: from anywhere, also inside the engine. */

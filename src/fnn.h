@@ -457,6 +457,9 @@ FNN_API void fnn_grad (fnn_Tensor *x, fnn_Tensor *gy, int n,
 /* Whether ops are recorded; returns what it was. */
 FNN_API bool fnn_grad_mode (bool on);
 FNN_API bool fnn_is_grad_mode (void);
+/* Whether backward throws at the first derivative that gives an infinity or
+** NaN, naming its op; returns what it was. */
+FNN_API bool fnn_anomaly_mode (bool on);
 
 /* An op of the host's own.  forward has been done: y is its result from the
 ** n inputs x.  back(ud, gy, gx) fills gx[i] with the gradient of x[i], or

@@ -69,6 +69,7 @@ typedef struct Frame {
   struct Frame *prev;
   size_t mark;
   bool grad_mode; /* as it was, and will be again after a throw */
+  bool anomaly;
 } Frame;
 
 /* Opens f; then `if (setjmp(f->jump) == 0)`.  frame_leave after success only:
@@ -100,6 +101,7 @@ struct fnn_Context {
   fnn_Cancel *cancel; /* one of its references */
   bool child; /* made by context_child: shares account and token */
   bool grad_mode;
+  bool anomaly; /* gradients are checked for numbers that are not finite */
   bool destroying; /* an object's destroy runs: others wait in dead */
   bool finalizing;        /* a collector runs us: no reclaim, no poll */
   bool reclaiming;
@@ -112,6 +114,7 @@ struct fnn_Context {
   fnn_Generator *generator;
   Object *dead;
   Object *small[SMALL_CLASSES]; /* freed objects, by 32 bytes */
+  uint64_t spare;               /* bytes of these */
   uint64_t objects, object_bytes;
 };
 

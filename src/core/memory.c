@@ -289,6 +289,7 @@ static void reclaim (fnn_Context *c) {
     if (c->host.reclaim != NULL) c->host.reclaim(c->host.ud);
     c->reclaiming = false;
   }
+  object_free_lists(c);
   trim(c->account, 0);
 }
 

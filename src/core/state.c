@@ -23,6 +23,7 @@ void frame_enter (Frame *f) {
   f->prev = c->frame;
   f->mark = c->npool;
   f->grad_mode = c->grad_mode;
+  f->anomaly = c->anomaly;
   c->frame = f;
 }
 
@@ -101,6 +102,7 @@ FNN_NORETURN void fnn_throw (fnn_Status code, const char *fmt, ...) {
   drain(c, f->mark);
   c->frame = f->prev;
   c->grad_mode = f->grad_mode;
+  c->anomaly = f->anomaly;
   longjmp(f->jump, 1);
 }
 
