@@ -4,9 +4,9 @@
 ** over one becomes vector code under gcc and clang for any instruction set.
 ** Each has a float body here and a double body, which is the C library's.
 ** Accuracy of the float bodies, in units in the last place over their whole
-** range, checked by tests/math_test.c: pow 0.6; sin, cos 0.8; exp, exp2, log, log1p
-** 1; log2, log10, tanh, expm1, acos, cosh 1.5; tan, atan, sinh 2; erf, asin
-** 2.5; normal_cdf 4e-7 of 1.
+** range, checked by tests/math_test.c: pow 0.6; sin, cos 0.8; exp, exp2, log,
+** log1p 1; log2, log10, tanh, expm1, acos, cosh 1.5; tan, atan, sinh 2; erf,
+** asin 2.5; normal_cdf 4e-7 of 1.
 ** sin, cos and tan hold for |x| <= TRIG_FAR; kernels take the C library's for
 ** what is further.
 **
@@ -38,9 +38,7 @@ static inline uint32_t float_bits (float x) {
   return ((FloatBits){ .f = x }).u;
 }
 
-static inline float float_of (uint32_t u) {
-  return ((FloatBits){ .u = u }).f;
-}
+static inline float float_of (uint32_t u) { return ((FloatBits){ .u = u }).f; }
 
 static inline float abs_f32 (float x) {
   return float_of(float_bits(x) & 0x7fffffffu);
