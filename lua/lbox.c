@@ -72,16 +72,34 @@ int raise_error (lua_State *L, const char *fmt, ...) {
   return lua_error(L);
 }
 
+static int nothing (lua_State *L) {
+  (void)L;
+  return 0;
+}
+
+/* A finalizer that Lua has no memory to call is lost, and what it was to
+** release with it.  Calling a function first makes the room that it takes. */
+bool collect (lua_State *L, Lib *lib) {
+  if (lib->collecting || !lua_gc(L, LUA_GCISRUNNING)) return false;
+  if (!lua_checkstack(L, 1)) return false;
+  lua_pushcfunction(L, nothing);
+  if (lua_pcall(L, 0, 0, 0) != LUA_OK) {
+    lua_pop(L, 1);
+    return false;
+  }
+  lib->collecting = true;
+  lua_gc(L, LUA_GCCOLLECT);
+  lib->collecting = false;
+  return true;
+}
+
 /* The collector sees boxes of a few bytes; this sees their tensors. */
 void collect_if_due (lua_State *L, Lib *lib) {
   fnn_Context *c = lib->context;
   uint64_t due = (uint64_t)32 << 20;
   if (lib->collected_live / 2 > due) due = lib->collected_live / 2;
   if (c->since_collect <= due || lib->collecting || c->frame != NULL) return;
-  if (!lua_gc(L, LUA_GCISRUNNING)) return;
-  lib->collecting = true;
-  lua_gc(L, LUA_GCCOLLECT);
-  lib->collecting = false;
+  if (!collect(L, lib)) return;
   c->since_collect = 0;
   fnn_Context *before = fnn_use(c);
   lib->collected_live = fnn_memory().live;

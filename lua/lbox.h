@@ -263,7 +263,10 @@ void push_module_place (lua_State *L);
 
 /* }====================================================== */
 
-/* Runs a full collection when enough has been made since the last one. */
+/* Runs a full collection, unless the host has stopped the collector; false
+** if it did not.  Raises nothing. */
+bool collect (lua_State *L, Lib *lib);
+/* The same when enough has been made since the last one. */
 void collect_if_due (lua_State *L, Lib *lib);
 
 /* Parts of the library: each adds to the table `fnn` on the top. */

@@ -40,10 +40,7 @@ static int lib_gc (lua_State *L) {
 static void reclaim (void *ud) {
   Lib *lib = ud;
   lua_State *L = lib->guarded != NULL ? lib->guarded : lib->main;
-  if (lib->collecting || !lua_gc(L, LUA_GCISRUNNING)) return;
-  lib->collecting = true;
-  lua_gc(L, LUA_GCCOLLECT);
-  lib->collecting = false;
+  collect(L, lib);
 }
 
 static void open_context (lua_State *L, Lib *lib, const fnn_Host *host) {

@@ -62,6 +62,7 @@ static int map_call_ (lua_State *L) {
 /* A number beside a tensor; true and false are 1 and 0. */
 static double checkoperand (lua_State *L, int i) {
   if (lua_isboolean(L, i)) return lua_toboolean(L, i);
+  if (lua_isuserdata(L, i)) checktensor(L, i); /* says if it is released */
   if (lua_type(L, i) != LUA_TNUMBER)
     luaL_typeerror(L, i, "fnn.Tensor or number");
   return lua_tonumber(L, i);
@@ -79,7 +80,7 @@ static int zip_call (lua_State *L) {
   bool left = x == NULL;
   fnn_Tensor *t = left ? y : x;
   int at = left ? 1 : 2;
-  if (t == NULL) t = checktensor(L, 1);
+  if (t == NULL) t = checktensor(L, lua_type(L, 1) == LUA_TNUMBER ? 2 : 1);
   double v = checkoperand(L, at);
   void **z = newbox(L, TENSOR);
   guard(L, *z = fnn_retain(fnn_zip_number(op, t, v, left)));

@@ -116,7 +116,8 @@ static const char work[] =
     "  opt:step()\n"
     "end\n"
     "model:save(path)\n"
-    "local loss = fnn.no_grad(function () return model(x):cross_entropy(y) "
+    "local loss = fnn.scope(fnn.no_grad, function ()\n"
+    "  return model(x):cross_entropy(y)\n"
     "end)\n"
     "return loss:item(), assert(fnn.is_grad_enabled())\n";
 
