@@ -199,11 +199,23 @@ void *checkobject (lua_State *L, int i, Kind k) {
 /* Empties the box at i.  Inside an engine call (a callback) the object lives
 ** on until the guard ends, for the engine may be using it; not so when the
 ** collector found the box, which nothing reaches then. */
+/* Whether the value at i is a box of ours, of any kind: finalizers can be
+** reached through the debug library, and called with anything. */
+static bool is_box (lua_State *L, const Lib *lib, int i) {
+  if (!lua_isuserdata(L, i) || !lua_getmetatable(L, i)) return false;
+  const void *meta = lua_topointer(L, -1);
+  lua_pop(L, 1);
+  for (int k = 0; k < KINDS; k++)
+    if (meta == lib->meta[k]) return true;
+  return false;
+}
+
 void box_empty (lua_State *L, int i) {
-  void **box = lua_touserdata(L, i);
-  void *o = box != NULL ? *box : NULL;
-  if (o == NULL) return;
   Lib *lib = getlib(L);
+  if (!is_box(L, lib, i)) return;
+  void **box = lua_touserdata(L, i);
+  void *o = *box;
+  if (o == NULL) return;
   *box = NULL;
   fnn_Context *before = fnn_use(lib->context);
   fnn_Context *c = lib->context;
@@ -230,8 +242,10 @@ static int box_release (lua_State *L) {
 
 /* One object may have several boxes: they are equal. */
 static int box_eq (lua_State *L) {
-  void **a = lua_touserdata(L, 1), **b = lua_touserdata(L, 2);
-  lua_pushboolean(L, a != NULL && b != NULL && *a == *b);
+  const Lib *lib = getlib(L);
+  bool equal = is_box(L, lib, 1) && is_box(L, lib, 2);
+  lua_pushboolean(L, equal && *(void **)lua_touserdata(L, 1) ==
+                                *(void **)lua_touserdata(L, 2));
   return 1;
 }
 

@@ -169,7 +169,7 @@ describe("record", function()
     assert.is_nil(p:grad())
     -- An engine error inside has the script's line and a plain message.
     y = product(function(gy) return gy:matmul(fnn.zeros(5, 5)), gy end)
-    fails("graph_spec.lua:%d+: matmul: ", y.backward, y)
+    fails("derivative_spec.lua:%d+: matmul: ", y.backward, y)
     y = nil  -- luacheck: ignore
     assert.is_true(nodes() <= before)
   end)
