@@ -248,4 +248,4 @@ clean:
 .DELETE_ON_ERROR:
 .PHONY: all tests fuzzers test asan tsan fuzz bench install install-module \
   uninstall clean
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)

@@ -78,6 +78,11 @@ function fnn.set_default_dtype(dtype) end
 ---@param device string
 function fnn.set_default_device(device) end
 
+---Seconds since some moment: the difference of two is the time that passed,
+---which os.clock, adding up the work of all threads, does not tell.
+---@return number
+function fnn.clock() end
+
 ---@class fnn.Tensor
 ---@operator add(fnn.Tensor|fnn.Param|number): fnn.Tensor
 ---@operator sub(fnn.Tensor|fnn.Param|number): fnn.Tensor
@@ -1106,13 +1111,21 @@ function fnn.no_grad(f, ...) end
 ---@return any
 function fnn.enable_grad(f, ...) end
 
+---Calls f with the arguments and returns its results. A backward inside looks
+---at each gradient and raises at the first that is infinite or not a number,
+---with the name of the operation that made it. Slow: for finding a fault.
+---@param f function
+---@param ... any
+---@return any
+function fnn.detect_anomaly(f, ...) end
+
 ---Whether operations are recorded now.
 ---@return boolean
 function fnn.is_grad_enabled() end
 
 ---Gives a result that the script computed a derivative of its own. back(gy) is
----given the gradient of y and returns the gradient of each input in order, or
----nil for one that has none. name is used in error messages.
+---given the gradient of y and returns one gradient for each input, in order, nil
+---for one that has none. name is used in error messages.
 ---@param y fnn.Tensor
 ---@param name string
 ---@param inputs fnn.Tensor[]
@@ -1128,8 +1141,10 @@ function Tensor:detach() end
 ---@return boolean
 function Tensor:has_graph() end
 
----f(g) is called with each gradient that reaches x. What it returns, if not nil,
----takes its place.
+---f(g) is called with the gradient of x, once it is complete. What it returns,
+---if not nil, takes its place. It goes with the graph, or with the Param. Its
+---function must not hold x itself, if no backward will ever pass: such a circle
+---is not collected.
 ---@param f function
 function Tensor:register_hook(f) end
 
@@ -1190,6 +1205,34 @@ function Param:is_frozen() end
 ---@param more? string
 ---@return fnn.Param
 function Param:to(what, more) end
+
+---What the library holds now. live, idle and peak are bytes: in use, kept for
+---the next tensors, and the most that were ever in use. limit is the bytes
+---allowed, or 0. objects and nodes count what is alive: objects of the engine,
+---and operations that a gradient could still flow back through.
+---@return table
+function fnn.memory() end
+
+---Calls f with the arguments and returns its results; then releases each tensor
+---that was made inside. Those that the results reach live on, through tables
+---and modules too, and so do fields of modules. What else still holds a tensor
+---made inside (an outer variable, a closure) finds it released. An error ends
+---the scope as well. Scopes nest. Yielding out of f raises.
+---@param f function
+---@param ... any
+---@return any
+function fnn.scope(f, ...) end
+
+---The most bytes that may be live; an operation that would need more raises. 0
+---or nothing lifts the limit.
+---@param bytes? integer
+function fnn.set_memory_limit(bytes) end
+
+---The peak of fnn.memory() starts again from what is live.
+function fnn.reset_peak_memory() end
+
+---Gives idle memory back to the system.
+function fnn.trim() end
 
 fnn.nn = {}
 
@@ -1638,31 +1681,33 @@ function fnn.data.TensorDataset(...) end
 ---@return fnn.Dataset
 function fnn.data.digits() end
 
----MNIST: 60,000 handwritten digits to "train" on, or 10,000 to "test", as images
----(1, 28, 28) from 0 to 1 and labels; and the names of the classes. Looked for
----in the folder given, where distributions install it, and in a cache; then
----fetched, where there is a network.
----root: string         a folder with the files
----download: boolean    whether it may be fetched
----mirror: string       where from
----@param which? string
----@param options? table
----@return fnn.Dataset
----@return string[]
-function fnn.data.mnist(which, options) end
-
----Fashion-MNIST: the same of clothes.
----@param which? string
----@param options? table
----@return fnn.Dataset
----@return string[]
-function fnn.data.fashion_mnist(which, options) end
-
 ---Two IDX files, plain or .gz, as MNIST has them: images (1, h, w) from 0 to 1.
 ---@param images string
 ---@param labels string
 ---@return fnn.Dataset
 function fnn.data.from_idx(images, labels) end
+
+---The 60,000 handwritten digits of MNIST for "train", or 10,000 for "test":
+---images (1, 28, 28) from 0 to 1, class ids, and the names of the classes. They
+---are looked for in root, or in FNN_DATA, in /usr/share/datasets and in the
+---user's cache, and else downloaded, into root or the cache. Nothing is
+---downloaded when FNN_OFFLINE is set.
+---root: string               the folder of the files
+---download: boolean = true   whether they may be downloaded
+---mirror: string|string[]    addresses to download from
+---@param which string
+---@param options? table
+---@return fnn.Dataset
+---@return string[]
+function fnn.data.mnist(which, options) end
+
+---The same of clothes, for the same models. Debian and Ubuntu have it as
+---dataset-fashion-mnist.
+---@param which string
+---@param options? table
+---@return fnn.Dataset
+---@return string[]
+function fnn.data.fashion_mnist(which, options) end
 
 ---Two .npy files.
 ---@param x string
@@ -1694,10 +1739,11 @@ function fnn.data.from_csv_labeled(path, options) end
 ---@return fnn.Tensor
 function fnn.data.one_hot_targets(labels, n) end
 
----x with each column scaled to mean 0 and deviation 1, and what does the same to
----other data: s:apply(x), s:state().
----@param x fnn.Tensor
----@return fnn.Tensor
+---x, or the first field of a dataset, with each column scaled to mean 0 and
+---deviation 1, and what does the same to other data: s:apply(x) to rows, one row
+---or a dataset; s:state() is for saving.
+---@param x fnn.Tensor|fnn.Dataset
+---@return fnn.Tensor|fnn.Dataset
 ---@return table
 function fnn.data.standardize(x) end
 
@@ -1737,7 +1783,7 @@ function Dataset:all() end
 function Dataset:subset(ids) end
 
 ---That fraction of the items, and the others, in random order; or a part for
----each fraction of a list.
+---each of a list of fractions that add up to 1.
 ---seed: integer = 0    chooses the order
 ---@param fraction number|number[]
 ---@param options? table
@@ -1745,7 +1791,8 @@ function Dataset:subset(ids) end
 ---@return fnn.Dataset
 function Dataset:split(fraction, options) end
 
----As split, with each class's share in every part.
+---As split, with each class's share in every part: a class of two items is on
+---both sides.
 ---seed: integer = 0     chooses the items
 ---field: integer = 2    which field has the classes
 ---@param fraction number|number[]
@@ -1778,6 +1825,7 @@ function fnn.data.split_stratified(dataset, fraction, options) end
 function Dataset:batches(n, options) end
 
 ---Gives batches, each epoch in an order that seed and epoch alone decide.
+---`for x, y in loader do` runs through an epoch, the next time through the next.
 ---batch: integer = 1            items a batch, also batch_size
 ---shuffle: boolean = false      a new order each epoch
 ---seed: integer = 0             of the order
@@ -1869,26 +1917,28 @@ function fnn.io.read_png(path, options) end
 ---@param texts? table
 function fnn.io.write_png(path, image, texts) end
 
----Writes images (n, height, width) or (n, channels, height, width), floats from
----0 to 1 or bytes, side by side into one PNG.
----labels: Tensor|table    what stands under each
----wrong: Tensor|table     for a wrong one the truth, false for a right one
----columns: integer        images a row
----scale: integer          the side of a pixel
----title: string           a line above
+---Writes a PNG of images (n, height, width) or (n, channels, height, width),
+---floats from 0 to 1 or bytes, side by side with texts under them.
+---labels: table|Tensor    a text or number for each
+---wrong: table            true, or what it should be, for those to mark in red
+---columns: integer        how many in a row
+---scale: integer          how many times larger than they are
+---title: string           a line above all
 ---@param path string
 ---@param images fnn.Tensor
 ---@param options? table
 function fnn.io.write_grid(path, images, options) end
 
----Whether there is a file of that name.
+---Whether there is a file that may be read.
 ---@param path string
 ---@return boolean
 function fnn.io.is_file(path) end
 
----Fetches a file, whole or not at all. Needs a build with libcurl.
----size: integer     what it must have
----crc32: integer    of its content; goes with size
+---Fetches a file by http or https, by libcurl where it is installed. The folders
+---are made. With size and crc32, those of the content (unzipped if it is in
+---gzip) must be these; else nothing is kept.
+---size: integer     bytes
+---crc32: integer    checksum
 ---@param url string
 ---@param path string
 ---@param options? table

@@ -99,8 +99,10 @@ void collect_if_due (lua_State *L, Lib *lib) {
 void **newbox (lua_State *L, Kind k) {
   void **box = lua_newuserdatauv(L, sizeof *box, k == MODULE ? 1 : 0);
   *box = NULL;
-  lua_rawgetp(L, LUA_REGISTRYINDEX, getlib(L)->meta[k]);
+  Lib *lib = getlib(L);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, lib->meta[k]);
   lua_setmetatable(L, -2);
+  if (lib->scoped && k == TENSOR) scope_note(L, -1);
   return box;
 }
 
@@ -136,6 +138,13 @@ void pushobject (lua_State *L, Kind k, void *o) {
   lua_remove(L, -2);
 }
 
+void enter_box (lua_State *L) {
+  push_boxes(L);
+  lua_pushvalue(L, -2);
+  lua_rawsetp(L, -2, *(void **)lua_touserdata(L, -1));
+  lua_pop(L, 1);
+}
+
 void *testobject (lua_State *L, int i, Kind k) {
   void **box = lua_touserdata(L, i);
   if (box == NULL || !lua_getmetatable(L, i)) return NULL;
@@ -169,11 +178,11 @@ void *checkobject (lua_State *L, int i, Kind k) {
   return NULL;
 }
 
-/* Empties the box at 1.  Inside an engine call (a callback) the object lives
+/* Empties the box at i.  Inside an engine call (a callback) the object lives
 ** on until the guard ends, for the engine may be using it; not so when the
 ** collector found the box, which nothing reaches then. */
-static void empty (lua_State *L) {
-  void **box = lua_touserdata(L, 1);
+void box_empty (lua_State *L, int i) {
+  void **box = lua_touserdata(L, i);
   void *o = box != NULL ? *box : NULL;
   if (o == NULL) return;
   Lib *lib = getlib(L);
@@ -190,14 +199,14 @@ static int box_gc (lua_State *L) {
   if (c == NULL) return 0; /* the library was closed before */
   bool was = c->finalizing;
   c->finalizing = true;
-  empty(L);
+  box_empty(L, 1);
   c->finalizing = was;
   return 0;
 }
 
 static int box_release (lua_State *L) {
   luaL_checktype(L, 1, LUA_TUSERDATA);
-  empty(L);
+  box_empty(L, 1);
   return 0;
 }
 

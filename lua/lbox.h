@@ -50,6 +50,7 @@ typedef struct Lib {
   fnn_Dtype dtype;          /* of new float tensors */
   uint64_t collected_live;  /* bytes alive after the last collection */
   bool collecting;
+  bool scoped;              /* an fnn.scope is open */
   fnn_Status status;        /* of the last error raised */
   bool raised;              /* a callback's error value is on the stack */
   struct Slot_ *dropped;    /* slots whose values can go */
@@ -106,9 +107,17 @@ void push_where (lua_State *L);
 
 /* Pushes an empty box. */
 void **newbox (lua_State *L, Kind k);
+/* Empties the box at i: as its release. */
+void box_empty (lua_State *L, int i);
+/* Inside fnn.scope: notes the new box at i, and takes what is kept out of all
+** scopes again. */
+void scope_note (lua_State *L, int i);
+void scope_keep (lua_State *L, int i);
 /* Pushes the box of o: the one it has, or a new one with a reference of its
 ** own.  nil for NULL.  Not inside guard. */
 void pushobject (lua_State *L, Kind k, void *o);
+/* Makes the full box on the top the one that pushobject finds. */
+void enter_box (lua_State *L);
 /* The object in a box of this kind; raises for another or a released one. */
 void *checkobject (lua_State *L, int i, Kind k);
 void *testobject (lua_State *L, int i, Kind k); /* NULL if it is not one */
@@ -200,10 +209,13 @@ fnn_Tensor *checkids (lua_State *L, int i);
 
 typedef struct Slot_ Slot_;
 
-/* Keeps the value at i for the engine. */
-Slot_ *slot_new (lua_State *L, int i);
-/* A number that the caller keeps with it: how many results it expects. */
-void slot_expect (Slot_ *s, int n);
+/* Keeps the value at i in Lua: a reference for slot_new. */
+int slot_ref (lua_State *L, int i);
+/* Inside guard: a slot of that value, which goes with the frame until
+** slot_keep gives it to the engine.  name: of the op whose derivative it is,
+** which must give n results; NULL for a hook. */
+Slot_ *slot_new (Lib *lib, int ref, const char *name, int n);
+void slot_keep (Slot_ *s);
 int slot_count (const Slot_ *s);
 /* Drops it: from anywhere, also inside the engine. */
 void slot_drop (void *slot);
@@ -216,6 +228,16 @@ void lib_pushtensor (lua_State *L, const Lib *lib, fnn_Tensor *x);
 ** of the frame.  An error in it is raised again, unchanged, by the guard. */
 void slot_call (Slot_ *s, int n, fnn_Tensor *const *args, int nr,
                 fnn_Tensor **results);
+
+/* A call that must be ended, as fnn.no_grad.  With a closer at 1, a function
+** at 2 and its arguments above, closer_set readies; then begin what the closer
+** ends; then closer_call makes the call and returns how many results are on
+** the top.  closer(value, error) is called whether the function returned or
+** raised; an error goes on.  kept, if any, sees the results, from place first
+** on, before. */
+bool closer_set (lua_State *L);
+int closer_call (lua_State *L, bool set,
+                 void (*kept)(lua_State *L, int first));
 
 /* }====================================================== */
 
@@ -247,6 +269,7 @@ void collect_if_due (lua_State *L, Lib *lib);
 /* Parts of the library: each adds to the table `fnn` on the top. */
 void open_tensor (lua_State *L);
 void open_graph (lua_State *L);
+void open_memory (lua_State *L);
 void open_random (lua_State *L);
 void open_math (lua_State *L);
 void open_loss (lua_State *L);

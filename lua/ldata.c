@@ -19,6 +19,10 @@ static void push_boxes (lua_State *L, int n, void ***to) {
   for (int k = 0; k < n; k++) to[k] = newbox(L, TENSOR);
 }
 
+static void fill_boxes (int n, fnn_Tensor *const *x, void ***to) {
+  for (int k = 0; k < n; k++) *to[k] = fnn_retain(x[k]);
+}
+
 /*
 ** {======================================================
 ** Datasets
@@ -65,6 +69,12 @@ static int new_dataset (lua_State *L) {
   return 1;
 }
 
+static void check_list (lua_State *L, const fnn_Tensor *ids) {
+  bool list =
+      ids->ndim == 1 && tensor_is_dense(ids) && ids->dtype == FNN_I64;
+  luaL_argcheck(L, list, 2, "expected a list of ids");
+}
+
 static int dataset_len (lua_State *L) {
   lua_pushinteger(L, fnn_dataset_size(checkdataset(L, 1)));
   return 1;
@@ -74,14 +84,21 @@ static int dataset_len (lua_State *L) {
 static int dataset_items (lua_State *L) {
   fnn_Dataset *d = checkdataset(L, 1);
   fnn_Tensor *ids = checkids(L, 2), *x[FIELDS];
-  luaL_argcheck(L, ids->ndim == 1 && tensor_is_dense(ids) &&
-                   ids->dtype == FNN_I64, 2, "expected a list of ids");
+  check_list(L, ids);
   void **to[FIELDS];
   int n = fnn_dataset_fields(d);
   push_boxes(L, n, to);
   guard(L, fnn_dataset_read(d, ids->numel, tensor_data(ids), x);
-        for (int k = 0; k < n; k++) *to[k] = fnn_retain(x[k]));
+        fill_boxes(n, x, to));
   return n;
+}
+
+/* Fills the boxes with the fields of one item, without the batch's dim. */
+static void read_item (fnn_Dataset *d, int64_t id, void ***to) {
+  fnn_Tensor *x[FIELDS];
+  fnn_dataset_read(d, 1, &id, x);
+  for (int k = 0; k < d->nfields; k++) x[k] = fnn_select(x[k], 0, 0);
+  fill_boxes(d->nfields, x, to);
 }
 
 /* ds[i]: the fields of item i, which counts from 1, in a table; nil past the
@@ -92,12 +109,9 @@ static int dataset_item (lua_State *L, fnn_Dataset *d) {
   int64_t id = place(L, p, size, "dataset");
   int n = fnn_dataset_fields(d);
   void **to[FIELDS];
-  fnn_Tensor *x[FIELDS];
   luaL_checkstack(L, n + 4, "dataset");
   push_boxes(L, n, to);
-  guard(L, fnn_dataset_read(d, 1, &id, x);
-        for (int k = 0; k < n; k++)
-          *to[k] = fnn_retain(fnn_select(x[k], 0, 0)));
+  guard(L, read_item(d, id, to));
   lua_createtable(L, n, 0);
   lua_insert(L, -n - 1);
   for (int k = n; k >= 1; k--) lua_rawseti(L, -k - 1, k);
@@ -137,8 +151,7 @@ static int dataset_fields (lua_State *L) {
 static int dataset_subset (lua_State *L) {
   fnn_Dataset *d = checkdataset(L, 1);
   fnn_Tensor *ids = checkids(L, 2);
-  luaL_argcheck(L, ids->ndim == 1 && tensor_is_dense(ids) &&
-                   ids->dtype == FNN_I64, 2, "expected a list of ids");
+  check_list(L, ids);
   void **box = newbox(L, DATASET);
   guard(L, *box = fnn_retain(fnn_subset(d, ids->numel, tensor_data(ids))));
   return 1;
@@ -195,8 +208,7 @@ static int loader_next (lua_State *L) {
   bool more = false;
   int n = fnn_dataset_fields(fnn_loader_dataset(l));
   push_boxes(L, n, to);
-  guard(L, more = fnn_loader_next(l, x);
-        for (int k = 0; more && k < n; k++) *to[k] = fnn_retain(x[k]));
+  guard(L, more = fnn_loader_next(l, x); if (more) fill_boxes(n, x, to));
   return more ? n : 0;
 }
 

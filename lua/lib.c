@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "embed.h"
 #include "lbox.h"
@@ -200,6 +201,18 @@ static void open_scripts (lua_State *L) {
 
 /* }====================================================== */
 
+/* fnn.clock(): seconds since some moment, whatever is done to the date; Lua's
+** os.clock adds up the time of all threads. */
+static int wall_clock (lua_State *L) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  lua_pushnumber(L, (lua_Number)t.tv_sec + 1e-9 * (lua_Number)t.tv_nsec);
+  return 1;
+}
+
+static const luaL_Reg functions[] = { { "clock", wall_clock },
+                                      { NULL, NULL } };
+
 static void open_namespaces (lua_State *L) {
   static const char *const names[] = { "nn", "optim", "data", "io" };
   for (int i = 0; i < countof(names); i++) {
@@ -216,11 +229,13 @@ static void open_namespaces (lua_State *L) {
 static int open_parts (lua_State *L) {
   lua_newtable(L);
   setnamespace(L, "fnn");
+  addfunctions(L, functions);
   lua_pushliteral(L, FNN_VERSION);
   lua_setfield(L, -2, "_VERSION");
   open_namespaces(L);
   open_tensor(L);
   open_graph(L);
+  open_memory(L);
   open_random(L);
   open_math(L);
   open_loss(L);

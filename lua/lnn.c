@@ -286,6 +286,7 @@ static int core_kind (lua_State *L) {
 static int core_link (lua_State *L) {
   fnn_Module *m = checkmodule(L, 1);
   const char *name = luaL_checkstring(L, 2);
+  if (getlib(L)->scoped) scope_keep(L, 3); /* it belongs to the module now */
   fnn_Member e;
   int i = 0;
   while (fnn_member(m, i, &e) && strcmp(e.name, name) != 0) i++;

@@ -1,13 +1,18 @@
 -- gradcheck.lua - derivatives against finite differences.
-local fnn = ...
+local fnn, load = ...
+local options = load "data/options"
 local error, getmetatable, ipairs, type =
   error, getmetatable, ipairs, type
 local abs, max = math.abs, math.max
 local unpack = table.unpack
 
 -- The sum of f's result weighted by w, as a number; w is drawn at first.
+-- f is given the values: a Param has methods of its own, as to, by which f
+-- would change it.
 local function weighted(f, params, w)
-  local y = f(unpack(params))
+  local x = {}
+  for i, p in ipairs(params) do x[i] = p:value() end
+  local y = f(unpack(x))
   if not w then
     w = fnn.uniform(0.5, 1.5, y:shape(), { dtype = "f64" })
   end
@@ -55,9 +60,8 @@ local defaults = { eps = 1e-6, atol = 1e-6, rtol = 1e-5 }
 -- Params.  Returns true and the largest error relative to max(1, |d|); an
 -- error names the first element that differs.
 function fnn.gradcheck(f, inputs, opts)
-  opts = opts or {}
-  local eps = opts.eps or defaults.eps
-  local atol, rtol = opts.atol or defaults.atol, opts.rtol or defaults.rtol
+  opts = options.check("gradcheck", opts, defaults)
+  local eps, atol, rtol = opts.eps, opts.atol, opts.rtol
   local params = params_of(inputs)
   local loss, w = weighted(f, params)
   local grads = fnn.grad(loss, params)
@@ -69,7 +73,7 @@ function fnn.gradcheck(f, inputs, opts)
       local expected = difference(f, params, w, flat, i, eps)
       local got = g and g[i] or 0
       local off = abs(got - expected)
-      if not (off <= atol + rtol * abs(expected)) then
+      if off ~= off or off > atol + rtol * abs(expected) then
         error(("gradcheck: input %d, element %d: the derivative is %.9g, " ..
                "finite differences give %.9g"):format(k, i, got, expected), 2)
       end

@@ -23,8 +23,8 @@
 local manual = {}
 
 local subjects = {
-  "tensor", "shape", "ops", "reduce", "random", "grad", "nn", "optim", "data",
-  "io", "program"
+  "tensor", "shape", "ops", "reduce", "random", "grad", "memory", "nn",
+  "optim", "data", "io", "program"
 }
 
 -- Splits a list of parameters at the commas outside brackets.

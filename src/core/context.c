@@ -103,6 +103,8 @@ fnn_Memory fnn_memory (void) {
   fnn_Context *c = context();
   fnn_Memory m;
   account_memory(c->account, &m);
+  m.live -= c->spare;
+  m.idle += c->spare;
   m.objects = c->objects;
   m.nodes = c->nodes;
   return m;

@@ -49,7 +49,7 @@ typedef struct Object {
 } Object;
 
 /* A zeroed object of the current frame. */
-void *object_new (const Type *type, size_t size);
+void *object_new (const Type *type, size_t size) LENT(object_new);
 
 /* Its memory alone, for state.c; and all that is kept for such. */
 void *object_alloc (fnn_Context *c, size_t size);
@@ -69,6 +69,7 @@ typedef struct Frame {
   struct Frame *prev;
   size_t mark;
   bool grad_mode; /* as it was, and will be again after a throw */
+  bool anomaly;
 } Frame;
 
 /* Opens f; then `if (setjmp(f->jump) == 0)`.  frame_leave after success only:
@@ -77,9 +78,9 @@ void frame_enter (Frame *f) LENT(frame_enter);
 void frame_leave (Frame *f) LENT(frame_leave);
 
 /* Gives the frame a reference that the caller holds.  frame_room first makes
-** room for it where a throw would lose the reference. */
+** room for n of them where a throw would lose the references. */
 void *frame_adopt (void *o) LENT(frame_adopt);
-void frame_room (void);
+void frame_room (size_t n) LENT(frame_room);
 bool frame_try_adopt (void *o) LENT(frame_try_adopt); /* without allocating; false: no room */
 
 typedef struct Account Account;
@@ -100,6 +101,7 @@ struct fnn_Context {
   fnn_Cancel *cancel; /* one of its references */
   bool child; /* made by context_child: shares account and token */
   bool grad_mode;
+  bool anomaly; /* gradients are checked for numbers that are not finite */
   bool destroying; /* an object's destroy runs: others wait in dead */
   bool finalizing;        /* a collector runs us: no reclaim, no poll */
   bool reclaiming;
@@ -112,6 +114,7 @@ struct fnn_Context {
   fnn_Generator *generator;
   Object *dead;
   Object *small[SMALL_CLASSES]; /* freed objects, by 32 bytes */
+  uint64_t spare;               /* bytes of these */
   uint64_t objects, object_bytes;
 };
 

@@ -3,7 +3,9 @@
 ** An account counts what its contexts hold.  A fresh page of the system costs
 ** about as much as computing on it, so freed storage is kept, bytes and all,
 ** in lists by size class (eight to a doubling) and handed out again.  Idle
-** bytes are at most half the live ones or IDLE_MIN; the oldest go first.
+** bytes are at most as many as the live ones, or IDLE_MIN: a collector frees
+** what it finds all at once, up to half of what was live and one tensor more,
+** and the next ops want it back.  The oldest go first.
 ** When an allocation fails: the host reclaims, the cache is trimmed, one more
 ** try, then a throw that says what was asked, held and allowed.
 **
@@ -289,6 +291,7 @@ static void reclaim (fnn_Context *c) {
     if (c->host.reclaim != NULL) c->host.reclaim(c->host.ud);
     c->reclaiming = false;
   }
+  object_free_lists(c);
   trim(c->account, 0);
 }
 
@@ -387,9 +390,9 @@ static void storage_idle (Account *a, fnn_Storage *s) {
   int k = class_of(s->capacity, &capacity);
   pthread_mutex_lock(&a->lock);
   link_idle(a, s, k);
-  bool much = a->idle > IDLE_MIN && a->idle > a->live / 2;
+  bool much = a->idle > IDLE_MIN && a->idle > a->live;
   pthread_mutex_unlock(&a->lock);
-  if (much) trim(a, max64((int64_t)IDLE_MIN, (int64_t)(a->live / 2)));
+  if (much) trim(a, max64((int64_t)IDLE_MIN, (int64_t)a->live));
 }
 
 void storage_release (fnn_Storage *s) {

@@ -2,7 +2,7 @@
 **
 ** Dense runs of one dtype are moved as bytes.  Where the result runs along
 ** one dim and the source along another the copy is a transposition, done in
-** square tiles that fit the first cache.  All else goes by runs. */
+** square tiles.  All else goes by runs. */
 
 #include "sweep.h"
 
@@ -18,42 +18,76 @@ typedef struct Transposition {
   int64_t tiles, across; /* of TILE in the dim along and in the last dim */
 } Transposition;
 
-/* y[i, j] = x[i, j] for a tile of n by m; sy and sx are the strides of i and
-** of j that are not 1. */
-#define TRANSPOSE(name, T)                                                   \
-  static void name (void *y_, const void *x_, int64_t n, int64_t m,          \
-                    int64_t sy, int64_t sx) {                                \
-    T *y = y_;                                                               \
-    const T *x = x_;                                                         \
-    if (n == TILE && m == TILE)                                              \
-      for (int64_t j = 0; j < TILE; j += 8)                                  \
-        for (int64_t i = 0; i < TILE; i += 8) {                              \
-          T t[8][8];                                                         \
-          for (int k = 0; k < 8; k++)                                        \
-            memcpy(t[k], x + (j + k) * sx + i, sizeof t[k]);                 \
-          for (int k = 0; k < 8; k++) {                                      \
-            T r[8];                                                          \
-            for (int l = 0; l < 8; l++) r[l] = t[l][k];                      \
-            memcpy(y + (i + k) * sy + j, r, sizeof r);                       \
-          }                                                                  \
-        }                                                                    \
-    else                                                                     \
-      for (int64_t i = 0; i < n; i++)                                        \
-        for (int64_t j = 0; j < m; j++) y[i * sy + j] = x[j * sx + i];       \
+/* A tile is brought into the first cache by rows, transposed there and written
+** out by rows: strides that are multiples of a page would throw one another
+** out of it. */
+typedef uint32_t Eight __attribute__((vector_size(32)));
+
+/* Interleaves numbers, pairs or halves of two rows. */
+#define MIX(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#define ONES_LO 0, 8, 1, 9, 4, 12, 5, 13
+#define ONES_HI 2, 10, 3, 11, 6, 14, 7, 15
+#define TWOS_LO 0, 1, 8, 9, 4, 5, 12, 13
+#define TWOS_HI 2, 3, 10, 11, 6, 7, 14, 15
+#define FOURS_LO 0, 1, 2, 3, 8, 9, 10, 11
+#define FOURS_HI 4, 5, 6, 7, 12, 13, 14, 15
+
+/* 8 by 8 numbers, rows of TILE apart. */
+static void transpose_eight (uint32_t *y, const uint32_t *x) {
+  Eight r[8], t[8];
+  for (int k = 0; k < 8; k++) memcpy(&r[k], x + k * TILE, sizeof r[k]);
+  for (int k = 0; k < 8; k += 2) {
+    t[k] = MIX(r[k], r[k + 1], ONES_LO);
+    t[k + 1] = MIX(r[k], r[k + 1], ONES_HI);
+  }
+  for (int k = 0; k < 8; k += 4) {
+    r[k] = MIX(t[k], t[k + 2], TWOS_LO);
+    r[k + 1] = MIX(t[k], t[k + 2], TWOS_HI);
+    r[k + 2] = MIX(t[k + 1], t[k + 3], TWOS_LO);
+    r[k + 3] = MIX(t[k + 1], t[k + 3], TWOS_HI);
+  }
+  for (int k = 0; k < 4; k++) {
+    t[k] = MIX(r[k], r[k + 4], FOURS_LO);
+    t[k + 4] = MIX(r[k], r[k + 4], FOURS_HI);
+  }
+  for (int k = 0; k < 8; k++) memcpy(y + k * TILE, &t[k], sizeof t[k]);
+}
+
+static void transpose_32 (uint32_t *y, const uint32_t *x) {
+  for (int i = 0; i < TILE; i += 8)
+    for (int j = 0; j < TILE; j += 8)
+      transpose_eight(y + i * TILE + j, x + j * TILE + i);
+}
+
+#define TRANSPOSE(name, T) \
+  static void name(T *y, const T *x) { \
+    for (int i = 0; i < TILE; i++) \
+      for (int j = 0; j < TILE; j++) y[i * TILE + j] = x[j * TILE + i]; \
   }
 
 TRANSPOSE(transpose_8, uint8_t)
 TRANSPOSE(transpose_16, uint16_t)
-TRANSPOSE(transpose_32, uint32_t)
 TRANSPOSE(transpose_64, uint64_t)
 
-static void transpose_tile (void *y, const void *x, int64_t n, int64_t m,
-                            int64_t sy, int64_t sx, size_t size) {
+/* y[i, j] = x[j, i] for n by m; sy and sx are the strides between rows. */
+static void transpose_tile (char *y, const char *x, int64_t n, int64_t m,
+                            int64_t sy, int64_t sx, size_t size, bool stream) {
+  _Alignas(64) uint64_t from[TILE * TILE], to[TILE * TILE];
+  size_t row = TILE * size;
+  for (int64_t j = 0; j < m; j++)
+    memcpy((char *)from + (size_t)j * row, x + j * sx * (int64_t)size,
+           (size_t)n * size);
   switch (size) {
-    case 1: transpose_8(y, x, n, m, sy, sx); break;
-    case 2: transpose_16(y, x, n, m, sy, sx); break;
-    case 4: transpose_32(y, x, n, m, sy, sx); break;
-    default: transpose_64(y, x, n, m, sy, sx);
+    case 1: transpose_8((void *)to, (const void *)from); break;
+    case 2: transpose_16((void *)to, (const void *)from); break;
+    case 4: transpose_32((void *)to, (const void *)from); break;
+    default: transpose_64((void *)to, (const void *)from);
+  }
+  for (int64_t i = 0; i < n; i++) {
+    char *z = y + i * sy * (int64_t)size;
+    const char *t = (const char *)to + (size_t)i * row;
+    if (stream) ONCE(run_stream)(z, t, (size_t)m * size);
+    else memcpy(z, t, (size_t)m * size);
   }
 }
 
@@ -79,8 +113,9 @@ static void transpose_strips (void *ud, int64_t lo, int64_t hi) {
       transpose_tile(y->data + (oy + j) * size,
                      x->data + (ox + j * x->stride[last]) * size, n,
                      min64(TILE, s->shape[last] - j), y->stride[t->along],
-                     x->stride[last], (size_t)size);
+                     x->stride[last], (size_t)size, s->stream);
   }
+  if (s->stream) ONCE(run_fence)();
 }
 
 /* Whether s is a transposition; then does it. */
@@ -102,11 +137,11 @@ static bool transpose (const Sweep *s) {
 }
 
 /* The result is what the load made: nothing is left to compute. */
-#define MOVE(name, T)                                                        \
-  static void name (void *z, const void *const *in, int64_t n, double a,     \
-                    double b) {                                              \
-    (void)a, (void)b;                                                        \
-    if (z != in[0]) memcpy(z, in[0], (size_t)n * sizeof(T));                 \
+#define MOVE(name, T) \
+  static void name(void *z, const void *const *in, int64_t n, double a, \
+                   double b) { \
+    (void)a, (void)b; \
+    if (z != in[0]) memcpy(z, in[0], (size_t)n * sizeof(T)); \
   }
 
 MOVE(move_8, uint8_t)
@@ -114,7 +149,7 @@ MOVE(move_16, uint16_t)
 MOVE(move_32, uint32_t)
 MOVE(move_64, uint64_t)
 
-void CPU(copy)(Tensor *y, const Tensor *x) {
+void CPU (copy)(Tensor *y, const Tensor *x) {
   Sweep s;
   ONCE(sweep_open)(&s, 2, (const Tensor *[]){ y, x });
   fnn_Dtype t = (fnn_Dtype)x->dtype;

@@ -15,14 +15,14 @@
 /* Bounds of blocks, from measurements: a block of a should fill about half of
 ** a core's second-level cache, one of b a part of the last. */
 #if VEC_BYTES == 64
-enum { DEPTH = 344, ROWS = 168, COLS = 4096 };
+enum { DEPTH = 512, ROWS = 168, COLS = 4096 };
 #else
 enum { DEPTH = 344, ROWS = 144, COLS = 2048 };
 #endif
 
 /* Columns of b packed at a time within a slice: they stay in cache until the
 ** tiles have read them. */
-enum { SLICE_COLS = 8 * TILE_COLS };
+enum { SLICE_COLS = 4 * TILE_COLS };
 
 /* Products (in multiplications) that one thread does alone; that go by
 ** slices; scratch (in reals) that lies on the stack. */
@@ -48,17 +48,24 @@ static int flags_of (const Gemm *g, int64_t k0, int64_t k) {
   return flags;
 }
 
-/* Whether the tiles read a in place: rows that few tiles read, or columns
-** that only one does. */
+/* Whether the tiles read a in place, since few of them share what packing
+** would cost.  Not rows that are whole pages apart, which would share the sets
+** of the first cache, nor columns that are nearly so. */
 static bool a_in_place (const Gemm *g) {
+  enum { PAGE = 4096 / sizeof(real), ROWS_SHARED = 512, COLS_SHARED = 128 };
   if (g->a.source != SOURCE_REAL) return false;
-  if (g->a.col == 1) return g->n <= SLICE_COLS || g->m <= 2 * TILE_ROWS;
-  return g->a.row == 1 && g->n <= TILE_COLS;
+  if (g->a.col == 1)
+    return (g->n <= ROWS_SHARED || g->m <= 2 * TILE_ROWS) &&
+           (TILE_ROWS <= 8 || g->a.row % PAGE != 0 || g->m <= 8);
+  return g->a.row == 1 && g->n <= COLS_SHARED && g->a.col > 0 &&
+         g->a.col <= PAGE / 2;
 }
 
-/* Whether they read whole panels of b in place. */
+/* Whether they read whole panels of b in place.  A narrow panel would be a
+** few bytes of each page it touches. */
 static bool b_in_place (const Gemm *g) {
-  return g->b.source == SOURCE_REAL && g->b.col == 1 && g->m <= TILE_ROWS;
+  return g->b.source == SOURCE_REAL && g->b.col == 1 &&
+         g->m <= (VEC_BYTES == 64 ? ROWS : 2 * TILE_ROWS);
 }
 
 /* Reals of scratch for a's block of m rows, a multiple of a cache line. */
@@ -102,46 +109,70 @@ static int64_t slice_scratch (const Gemm *g, int64_t m, int64_t n,
   return size;
 }
 
-/* The columns j .. j + n of a slice over one block of k, once b is found. */
+/* The columns j .. j + n of a slice over one block of k, once b is found:
+** block holds where, and what comes next. */
 static void slice_rows (const Gemm *g, Slice s, int64_t j, int64_t n,
-                        int64_t k0, int64_t k, real *ap, const real *b,
-                        int64_t ldb, int64_t panel) {
+                        int64_t k0, int64_t k, real *ap, const Block *b) {
   for (int64_t i = 0; i < s.m; i += ROWS) {
     int64_t m = min64(ROWS, s.m - i);
     bool first = j == s.j; /* else a's only block is still packed */
     if (!a_in_place(g) && (first || s.m > ROWS))
       CPU(gemm_pack_a)(m, k, operand_at(g->a, s.i + i, k0), ap);
     Block block = block_at(g, s.i + i, m, j, n, k0, k, ap);
-    block.b = b;
-    block.ldb = ldb;
-    block.panel = panel;
+    block.b = b->b;
+    block.ldb = b->ldb;
+    block.panel = b->panel;
+    if (i == 0) {
+      block.next = b->next;
+      block.next_panels = b->next_panels;
+      block.next_panel = b->next_panel;
+    }
     CPU(gemm_block)(&block);
   }
+}
+
+/* Has the tiles fetch the n columns of b at (k0, j): for each k a row of a
+** panel or, where columns are contiguous, a line of one column, and after each
+** round of columns the lines beside those. */
+static void fetch_next (Block *block, const Gemm *g, int64_t k0, int64_t j,
+                        int64_t n) {
+  int64_t size = g->b.source == SOURCE_REAL ? sizeof(real) : 2;
+  int64_t step = (g->b.col == 1 ? g->b.row : g->b.col) * size;
+  int64_t line = TILE_COLS * size;
+  if (g->b.col != 1 && g->b.row != 1) return;
+  block->next_panels = panels(n);
+  block->next = (Ahead){ .at = operand_at(g->b, k0, j).data, .step = step };
+  block->next_panel = line;
+  if (g->b.col == 1) return;
+  block->next.turn = line - TILE_COLS * step;
+  block->next_panel = TILE_COLS * step;
 }
 
 /* One slice by the calling thread.  packed: all of b as gemm_prepack left
 ** it, or NULL. */
 static void slice_run (const Gemm *g, Slice s, real *scratch,
                        const real *packed) {
-  int64_t depth = gemm_depth(g->k), k0 = 0;
+  int64_t depth = gemm_depth(g->k), k0 = 0, end = s.j + s.n;
   real *bp = scratch + a_size(g, min64(s.m, ROWS));
   do {
-    int64_t k = min64(depth, g->k - k0), panel = gemm_panel(k);
-    int64_t whole = 0; /* columns whose panels of b need no packing */
-    if (packed != NULL) {
-      const real *b = packed + k0 / max64(depth, 1) * panels(g->n) *
-                      gemm_panel(depth) + s.j / TILE_COLS * panel;
-      slice_rows(g, s, s.j, s.n, k0, k, scratch, b, TILE_COLS, panel);
-      whole = s.n;
-    } else if (b_in_place(g) && s.n >= TILE_COLS) {
-      whole = s.n / TILE_COLS * TILE_COLS;
-      slice_rows(g, s, s.j, whole, k0, k, scratch,
-                 operand_at(g->b, k0, s.j).data, g->b.row, TILE_COLS);
-    }
-    for (int64_t j = s.j + whole; j < s.j + s.n; j += SLICE_COLS) {
-      int64_t n = min64(SLICE_COLS, s.j + s.n - j);
-      CPU(gemm_pack_b)(n, k, operand_at(g->b, k0, j), bp);
-      slice_rows(g, s, j, n, k0, k, scratch, bp, TILE_COLS, panel);
+    int64_t k = min64(depth, g->k - k0), n;
+    for (int64_t j = s.j; j < end; j += n) {
+      Block b = { .b = bp, .ldb = TILE_COLS, .panel = gemm_panel(k) };
+      n = min64(SLICE_COLS, end - j);
+      if (packed != NULL) {
+        n = end - j;
+        b.b = packed + k0 / max64(depth, 1) * panels(g->n) *
+                           gemm_panel(depth) + j / TILE_COLS * b.panel;
+      } else if (b_in_place(g) && n >= TILE_COLS) {
+        n = TILE_COLS;
+        b.b = operand_at(g->b, k0, j).data;
+        b.ldb = g->b.row;
+      } else {
+        CPU(gemm_pack_b)(n, k, operand_at(g->b, k0, j), bp);
+      }
+      if (packed == NULL && j + n < end)
+        fetch_next(&b, g, k0, j + n, min64(n, end - j - n));
+      slice_rows(g, s, j, n, k0, k, scratch, &b);
     }
     k0 += depth;
   } while (k0 < g->k);
@@ -238,7 +269,12 @@ static void tile_task (void *ud, int64_t task, int worker) {
     p->held[worker * HELD] = i;
   }
   Block s = block_at(g, i, m, p->j + j, n, p->k0, p->k, ap);
-  s.b = p->b + j / TILE_COLS * gemm_panel(p->k);
+  int64_t panel = gemm_panel(p->k);
+  s.b = p->b + j / TILE_COLS * panel;
+  s.next.at = (const char *)(s.b + panel); /* each panel fetches the next */
+  s.next.step = TILE_COLS * sizeof(real);
+  s.next_panel = panel * (int64_t)sizeof(real);
+  s.next_panels = panels(n) - 1;
   CPU(gemm_block)(&s);
 }
 
@@ -302,9 +338,8 @@ void CPU(gemm) (const Gemm *g) {
     CPU(gemv)(g);
   } else {
     int width = threads_width();
-    bool tall = min64(g->m, ROWS + 1) > ROWS &&
-                g->m * gemm_depth(g->k) > 2 * ROWS * DEPTH;
-    if (tall || !at_most(g, SLICES))
+    bool tall = g->m * gemm_depth(g->k) > 2 * ROWS * DEPTH;
+    if (g->m > ROWS && (tall || !at_most(g, SLICES)))
       phases_run(g, width);
     else
       slices_run(g, width, NULL);

@@ -31,11 +31,6 @@
 #endif
 #define TILE_COLS (2 * VEC)
 
-/* The row of map.def that the tiles apply in registers. */
-#ifndef EPILOGUE_RELU
-#define EPILOGUE_RELU 0
-#endif
-
 /* What a tile does to its sums, in this order, before it stores them. */
 enum {
   TILE_SCALE = 1, /* times alpha */
@@ -62,6 +57,14 @@ typedef struct Gemm {
   bool accumulate, relu;
 } Gemm;
 
+/* The part of b that is read next, while a tile works fetched into the cache:
+** for each k the bytes of one panel's row at `at`, which then moves on by step,
+** and by turn more after each TILE_COLS of k. */
+typedef struct Ahead {
+  const char *at;
+  int64_t step, turn;
+} Ahead;
+
 /* A block of c and its sources over one block of k.  a: panels when a_row is
 ** 0, else elements at i * a_row + k * a_col where one of them is 1.  b: panels
 ** panel apart whose rows are ldb apart (a matrix of unit column stride is
@@ -77,6 +80,8 @@ typedef struct Block {
   const real *bias; /* of the block's first column */
   real alpha;
   int flags;
+  Ahead next; /* of its first panel */
+  int64_t next_panels, next_panel; /* how many, and the bytes between */
 } Block;
 
 void CPU(gemm_block) (const Block *s);

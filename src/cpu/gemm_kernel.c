@@ -46,10 +46,24 @@
     (void)a4, (void)a8, (void)a12; \
     VEC_KEEP(b0); \
     VEC_KEEP(b1); \
+    __builtin_prefetch(ahead, 0, 2); \
+    if (VEC_BYTES == 64) __builtin_prefetch(ahead + 64, 0, 2); \
     ROWS(ADD_PRODUCT) \
     a += col; \
     b += ldb; \
+    ahead += step; \
   }
+
+/* What a tile needs outside its inner loop: in memory, so that the loop has
+** the registers. */
+typedef struct Finish {
+  real *c;
+  int64_t ldc;
+  const real *bias; /* of the tile's columns */
+  real alpha;
+  int flags;
+  Ahead next;
+} Finish;
 
 /* Each of these walks over the rows of c. */
 #define FETCH(i) \
@@ -66,32 +80,40 @@
   to += ldc;
 #define WALK(ROWS, X) \
   { \
-    real *to = c; \
+    real *to = f->c; \
+    int64_t ldc = f->ldc; \
     VEC_HIDE(to); \
     ROWS(X) \
   }
 
-#define SCALE(i) p##i *= alpha, q##i *= alpha;
+#define SCALE(i) p##i *= f->alpha, q##i *= f->alpha;
 #define BIAS(i) p##i += bias0, q##i += bias1;
 #define RELU(i) p##i = vec_relu(p##i), q##i = vec_relu(q##i);
 
-/* c (rows, TILE_COLS) from k elements of each row, at i * row + k * col, and
-** k rows of b, ldb apart. */
+/* A tile of c, from k elements of each row, at i * row + k * col, and k rows
+** of b, ldb apart. */
 #define TILE(name, ROWS) \
   VEC_INLINE void name(int64_t k, const real *restrict a, int64_t row, \
                        int64_t col, const real *restrict b, int64_t ldb, \
-                       real *restrict c, int64_t ldc, int flags, \
-                       real alpha, const real *restrict bias) { \
+                       const Finish *f) { \
+    const char *ahead = f->next.at; \
+    int64_t step = f->next.step; \
     ROWS(ZERO) \
-    WALK(ROWS, FETCH) \
-    for (; k > 0; k--) STEP(ROWS) \
-    if (flags & TILE_SCALE) { ROWS(SCALE) } \
-    if (flags & TILE_ADD) WALK(ROWS, ADD) \
-    if (flags & TILE_BIAS) { \
-      vec bias0 = vec_load(bias), bias1 = vec_load(bias + VEC); \
+    while (k > 0) { \
+      if (k <= 2 * TILE_COLS) WALK(ROWS, FETCH) \
+      int64_t turn = k > TILE_COLS ? TILE_COLS : k; \
+      k -= turn; \
+      for (; turn > 0; turn--) STEP(ROWS) \
+      VEC_HIDE(f); \
+      ahead += f->next.turn; \
+    } \
+    if (f->flags & TILE_SCALE) { ROWS(SCALE) } \
+    if (f->flags & TILE_ADD) WALK(ROWS, ADD) \
+    if (f->flags & TILE_BIAS) { \
+      vec bias0 = vec_load(f->bias), bias1 = vec_load(f->bias + VEC); \
       ROWS(BIAS) \
     } \
-    if (flags & TILE_RELU) { ROWS(RELU) } \
+    if (f->flags & TILE_RELU) { ROWS(RELU) } \
     WALK(ROWS, STORE) \
   }
 
@@ -101,13 +123,13 @@
   TILE(tile_##h, ROWS_##h) \
   __attribute__((noinline)) static void by_k_##h( \
       int64_t k, const real *a, int64_t stride, const real *b, int64_t ldb, \
-      real *c, int64_t ldc, int flags, real alpha, const real *bias) { \
-    tile_##h(k, a, 1, stride, b, ldb, c, ldc, flags, alpha, bias); \
+      const Finish *f) { \
+    tile_##h(k, a, 1, stride, b, ldb, f); \
   } \
   __attribute__((noinline)) static void by_row_##h( \
       int64_t k, const real *a, int64_t stride, const real *b, int64_t ldb, \
-      real *c, int64_t ldc, int flags, real alpha, const real *bias) { \
-    tile_##h(k, a, stride, 1, b, ldb, c, ldc, flags, alpha, bias); \
+      const Finish *f) { \
+    tile_##h(k, a, stride, 1, b, ldb, f); \
   }
 
 HEIGHT(1) HEIGHT(2) HEIGHT(3) HEIGHT(4) HEIGHT(5)
@@ -122,8 +144,7 @@ HEIGHT(13) HEIGHT(14)
 #endif
 
 typedef void (*Tile) (int64_t k, const real *a, int64_t stride,
-                      const real *b, int64_t ldb, real *c, int64_t ldc,
-                      int flags, real alpha, const real *bias);
+                      const real *b, int64_t ldb, const Finish *f);
 
 #define ENTRY(name, h) [h] = name##_##h
 #define ENTRIES_5(name) \
@@ -161,42 +182,49 @@ static void copy_part (int64_t h, int64_t n, real *to, int64_t ldto,
   }
 }
 
-/* The tile at column j whose n columns do not fill it, by way of a whole
-** one. */
-static void edge (const Block *s, Tile tile, int64_t h, const real *a,
-                  int64_t stride, const real *b, real *c, int64_t j) {
+/* A tile with n < TILE_COLS columns of c, by way of a whole one. */
+static void edge (int64_t h, int64_t n, int64_t k, Tile tile, const real *a,
+                  int64_t stride, const real *b, int64_t ldb,
+                  const Finish *f) {
   _Alignas(64) real whole[TILE_ROWS * TILE_COLS];
   _Alignas(64) real bias[TILE_COLS] = { 0 };
-  int64_t n = s->n - j;
-  if (s->flags & TILE_ADD) {
+  Finish part = *f;
+  part.c = whole;
+  part.ldc = TILE_COLS;
+  part.bias = bias;
+  if (f->flags & TILE_ADD) {
     memset(whole, 0, sizeof whole);
-    copy_part(h, n, whole, TILE_COLS, c, s->ldc);
+    copy_part(h, n, whole, TILE_COLS, f->c, f->ldc);
   }
-  if (s->flags & TILE_BIAS)
-    memcpy(bias, s->bias + j, (size_t)n * sizeof(real));
-  tile(s->k, a, stride, b, s->ldb, whole, TILE_COLS, s->flags, s->alpha,
-       bias);
-  copy_part(h, n, c, s->ldc, whole, TILE_COLS);
+  if (f->flags & TILE_BIAS) memcpy(bias, f->bias, (size_t)n * sizeof(real));
+  tile(k, a, stride, b, ldb, &part);
+  copy_part(h, n, f->c, f->ldc, whole, TILE_COLS);
+}
+
+/* The column of tiles over panel p of b. */
+static void column (const Block *s, int64_t p, const real *b) {
+  const Tile *tiles = s->a_row != 0 && s->a_col == 1 ? by_row : by_k;
+  int64_t step = s->a_row == 0 ? s->k : s->a_row; /* from row to row */
+  int64_t n = s->n - p * TILE_COLS, h;
+  Finish f = { .c = s->c + p * TILE_COLS, .ldc = s->ldc, .alpha = s->alpha,
+               .flags = s->flags, .next = s->next };
+  if (s->flags & TILE_BIAS) f.bias = s->bias + p * TILE_COLS;
+  /* The first tile fetches the next b's panel of this place, the others b. */
+  if (p < s->next_panels) f.next.at += p * s->next_panel;
+  else f.next = (Ahead){ .at = (const char *)b };
+  for (int64_t i = 0; i < s->m; i += h, f.c += h * s->ldc) {
+    h = gemm_height(s->m, i);
+    int64_t stride = s->a_row == 0    ? h
+                     : tiles == by_k ? s->a_col
+                                     : s->a_row;
+    const real *a = s->a + i * step;
+    if (n >= TILE_COLS) tiles[h](s->k, a, stride, b, s->ldb, &f);
+    else edge(h, n, s->k, tiles[h], a, stride, b, s->ldb, &f);
+    f.next = (Ahead){ .at = (const char *)b };
+  }
 }
 
 void CPU(gemm_block) (const Block *s) {
-  const Tile *tiles = s->a_row != 0 && s->a_col == 1 ? by_row : by_k;
-  int64_t step = s->a_row == 0 ? s->k : s->a_row; /* from row to row */
-  const real *b = s->b;
-  for (int64_t j = 0; j < s->n; j += TILE_COLS, b += s->panel) {
-    int64_t h;
-    for (int64_t i = 0; i < s->m; i += h) {
-      h = gemm_height(s->m, i);
-      int64_t stride = tiles == by_row ? s->a_row
-                       : s->a_row != 0 ? s->a_col
-                                       : h;
-      const real *a = s->a + i * step;
-      real *c = s->c + i * s->ldc + j;
-      if (s->n - j < TILE_COLS)
-        edge(s, tiles[h], h, a, stride, b, c, j);
-      else
-        tiles[h](s->k, a, stride, b, s->ldb, c, s->ldc, s->flags, s->alpha,
-                 s->flags & TILE_BIAS ? s->bias + j : NULL);
-    }
-  }
+  for (int64_t p = 0; p * TILE_COLS < s->n; p++)
+    column(s, p, s->b + p * s->panel);
 }

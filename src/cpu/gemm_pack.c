@@ -125,20 +125,24 @@ VEC_INLINE void b_from_rows (int64_t panels, int64_t k, Operand b, real *to,
   }
 }
 
-/* Columns of b are contiguous: one panel of n columns, those past n zero. */
+/* Columns of b are contiguous: one panel of n columns, those past n zero.  As
+** many columns are read side by side as hardware follows streams. */
 VEC_INLINE void b_from_columns (int64_t n, int64_t k, Operand b, real *to,
                                 Source source) {
-  int64_t i = 0;
-  for (; i + VEC <= k; i += VEC, to += VEC * TILE_COLS)
-    for (int64_t j = 0; j < TILE_COLS; j += VEC) {
-      vec r[VEC];
-      for (int l = 0; l < VEC; l++)
-        r[l] = j + l < n ? vec_from(source, b.data, (j + l) * b.col + i)
-                         : (vec){ 0 };
-      vec_transpose(r);
-      for (int l = 0; l < VEC; l++) vec_store(to + l * TILE_COLS + j, r[l]);
-    }
-  b_by_element(n, k - i, operand_at(b, i, 0), to);
+  enum { STREAMS = VEC > 16 ? VEC : TILE_COLS < 16 ? TILE_COLS : 16 };
+  int64_t whole = k / VEC * VEC;
+  for (int64_t first = 0; first < TILE_COLS; first += STREAMS)
+    for (int64_t i = 0; i < whole; i += VEC)
+      for (int64_t j = first; j < first + STREAMS; j += VEC) {
+        vec r[VEC];
+        for (int l = 0; l < VEC; l++)
+          r[l] = j + l < n ? vec_from(source, b.data, (j + l) * b.col + i)
+                           : (vec){ 0 };
+        vec_transpose(r);
+        for (int l = 0; l < VEC; l++)
+          vec_store(to + (i + l) * TILE_COLS + j, r[l]);
+      }
+  b_by_element(n, k - whole, operand_at(b, whole, 0), to + whole * TILE_COLS);
 }
 
 VEC_INLINE void pack_b (int64_t n, int64_t k, Operand b, real *to,

@@ -1,5 +1,6 @@
 /* matmul.c - the matrix product of tensors: leading dims and strides. */
 
+#include "../core/ops.h"
 #include "gemm.h"
 
 /* The leading dims that are left once those that can have become rows of a:
@@ -116,7 +117,7 @@ void CPU(matmul) (Tensor *c, const Tensor *a, const Tensor *b,
   g->bias = e->bias == NULL ? NULL : tensor_data(e->bias);
   g->alpha = (real)e->alpha;
   g->accumulate = e->accumulate;
-  g->relu = e->act == EPILOGUE_RELU;
+  g->relu = e->act == MAP_relu;
   batch_dims(&p, c, a, b);
   operand_tidy(&g->a, g->m, g->k);
   operand_tidy(&g->b, g->k, g->n);

@@ -33,8 +33,10 @@ void fnn_dataset_read (fnn_Dataset *d, int64_t n, const int64_t *ids,
                        fnn_Tensor **to) {
   for (int64_t i = 0; i < n; i++)
     if (ids[i] < 0 || ids[i] >= d->n)
-      fnn_throw(FNN_EARG, "dataset: item %lld of %lld (items count from 0 "
-                "here)", (long long)ids[i], (long long)d->n);
+      fnn_throw(FNN_EARG,
+                "dataset: item %lld of %lld (items count from 0 "
+                "here)",
+                (long long)ids[i], (long long)d->n);
   for (int k = 0; k < d->nfields; k++) {
     const Field *f = &d->fields[k];
     int64_t shape[FNN_MAXDIM] = { n };
@@ -52,7 +54,7 @@ void fnn_dataset_read (fnn_Dataset *d, int64_t n, const int64_t *ids,
 
 typedef struct Memory {
   fnn_Dataset d;
-  Tensor *x[FIELDS];     /* (n, item ...), dense, on the CPU */
+  Tensor *x[FIELDS]; /* (n, item ...), dense, on the CPU */
   double scale[FIELDS];
 } Memory;
 
@@ -68,8 +70,8 @@ static void memory_read (fnn_Dataset *d, int64_t n, const int64_t *ids,
   Tensor *places = fnn_tensor(FNN_I64, 1, &n, ids);
   for (int k = 0; k < d->nfields; k++) {
     Tensor *x = m->x[k], *y = to[k];
-    Tensor *rows = x->dtype == y->dtype ? y
-                                        : tensor_like_as(y, (fnn_Dtype)x->dtype);
+    Tensor *rows =
+        x->dtype == y->dtype ? y : tensor_like_as(y, (fnn_Dtype)x->dtype);
     kernel(x, index_select)(rows, x, places, 1, d->n,
                             d->n > 0 ? x->numel / d->n : 0);
     if (rows != y) kernel(y, copy)(y, rows);
@@ -89,9 +91,10 @@ fnn_Dataset *fnn_tensor_dataset (int n, const fnn_DataField *f) {
   for (int k = 0; k < n; k++) {
     Tensor *x = f[k].x;
     if (x->ndim == 0 || x->shape[0] != f[0].x->shape[0])
-      fnn_throw(FNN_ESHAPE, "TensorDataset: tensor %d has shape %s, the first "
-                "%s: they must have as many rows", k + 1, shape_text(x),
-                shape_text(f[0].x));
+      fnn_throw(FNN_ESHAPE,
+                "TensorDataset: tensor %d has shape %s, the first "
+                "%s: they must have as many rows",
+                k + 1, shape_text(x), shape_text(f[0].x));
     x = tensor_alias(tensor_dense(tensor_move(x, device_cpu())));
     Field *g = &m->d.fields[k];
     g->dtype = f[k].convert ? f[k].dtype : (fnn_Dtype)x->dtype;

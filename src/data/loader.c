@@ -108,8 +108,7 @@ static void *reader_main (void *ud) {
     ReadJob job = { l, first + i, &ready };
     fnn_Status s = fnn_pcall(read_batch, &job);
     pthread_mutex_lock(&r->lock);
-    if (s == FNN_OK)
-      r->ring[r->made++ % r->size] = ready;
+    if (s == FNN_OK) r->ring[r->made++ % r->size] = ready;
     else {
       r->status = s;
       memcpy(r->message, r->context->message, sizeof r->message);
@@ -199,8 +198,7 @@ static void take_ready (fnn_Loader *l, Tensor **x) {
 static void loader_destroy (void *o) {
   fnn_Loader *l = o;
   reader_stop(l);
-  if (l->order != NULL)
-    mem_free(l->order, (size_t)l->d->n * sizeof *l->order);
+  if (l->order != NULL) mem_free(l->order, (size_t)l->d->n * sizeof *l->order);
   fnn_release(l->d);
 }
 
@@ -208,16 +206,18 @@ static const Type loader_type = { "loader", loader_destroy };
 
 fnn_Loader *fnn_loader (fnn_Dataset *d, const fnn_LoaderOptions *o) {
   if (o->batch < 1)
-    fnn_throw(FNN_EARG, "DataLoader: the batch must have at least one item "
-              "(got %lld)", (long long)o->batch);
+    fnn_throw(FNN_EARG,
+              "DataLoader: the batch must have at least one item "
+              "(got %lld)",
+              (long long)o->batch);
   if (o->prefetch < 0 || o->prefetch > 1024)
     fnn_throw(FNN_EARG, "DataLoader: prefetch must be 0 to 1024 (got %d)",
               o->prefetch);
   fnn_Loader *l = object_new(&loader_type, sizeof *l);
   l->d = fnn_retain(d);
   l->options = *o;
-  l->batches = o->drop_last ? d->n / o->batch
-                            : (d->n + o->batch - 1) / o->batch;
+  l->batches =
+      o->drop_last ? d->n / o->batch : (d->n + o->batch - 1) / o->batch;
   if (d->n > 0) l->order = mem_new((size_t)d->n * sizeof *l->order);
   fnn_loader_start(l, 0, 0);
   return l;
@@ -226,9 +226,10 @@ fnn_Loader *fnn_loader (fnn_Dataset *d, const fnn_LoaderOptions *o) {
 /* Puts the cursor behind the first batch batches of an epoch. */
 void fnn_loader_start (fnn_Loader *l, int64_t epoch, int64_t batch) {
   if (epoch < 0 || batch < 0 || batch > l->batches)
-    fnn_throw(FNN_EARG, "DataLoader: no batch %lld in epoch %lld (an epoch "
-              "has %lld)", (long long)batch, (long long)epoch,
-              (long long)l->batches);
+    fnn_throw(FNN_EARG,
+              "DataLoader: no batch %lld in epoch %lld (an epoch "
+              "has %lld)",
+              (long long)batch, (long long)epoch, (long long)l->batches);
   reader_stop(l);
   l->epoch = epoch;
   l->cursor = batch;
@@ -241,8 +242,7 @@ void fnn_loader_start (fnn_Loader *l, int64_t epoch, int64_t batch) {
 bool fnn_loader_next (fnn_Loader *l, fnn_Tensor **x) {
   if (l->cursor == l->batches) return false;
   if (l->options.prefetch > 0 && l->reader == NULL) reader_start(l);
-  if (l->reader != NULL)
-    take_ready(l, x);
+  if (l->reader != NULL) take_ready(l, x);
   else {
     int64_t n;
     const int64_t *ids = items_of(l, l->cursor, &n);

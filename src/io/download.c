@@ -36,9 +36,10 @@ enum { PATIENCE = 20, TURN_MS = 50 };
 
 /* What is used of libcurl. */
 #define FUNCTIONS(X) \
-  X(easy_init) X(easy_setopt) X(easy_strerror) X(easy_getinfo) \
-  X(easy_cleanup) X(multi_init) X(multi_add_handle) X(multi_perform) \
-  X(multi_poll) X(multi_info_read) X(multi_remove_handle) X(multi_cleanup)
+  X(easy_init) \
+  X(easy_setopt) X(easy_strerror) X(easy_getinfo) X(easy_cleanup) \
+      X(multi_init) X(multi_add_handle) X(multi_perform) X(multi_poll) \
+          X(multi_info_read) X(multi_remove_handle) X(multi_cleanup)
 
 typedef struct Curl {
 #define FIELD(name) __typeof__(&(curl_##name)) name;
@@ -65,10 +66,10 @@ typedef struct Download {
   Curl curl;
   CURLM *multi;
   CURL *easy;
-  bool added;  /* easy is in multi */
-  int fd;      /* of part */
-  int failed;  /* errno of a write that failed */
-  bool partial; /* part exists and is to be removed */
+  bool added;        /* easy is in multi */
+  int fd;            /* of part */
+  int failed;        /* errno of a write that failed */
+  bool partial;      /* part exists and is to be removed */
   int64_t got, most; /* bytes so far, and how many are let in */
   const char *what;  /* the file's own name, for progress */
   char part[PATH_MAX];
@@ -118,8 +119,8 @@ static void make_folders (const char *path) {
 }
 
 static void open_part (Download *d, const char *path) {
-  int n = snprintf(d->part, sizeof d->part, "%s.%ld.part", path,
-                   (long)getpid());
+  int n =
+      snprintf(d->part, sizeof d->part, "%s.%ld.part", path, (long)getpid());
   if (path[0] == '\0' || n >= (int)sizeof d->part) {
     errno = path[0] == '\0' ? ENOENT : ENAMETOOLONG;
     reader_fail(path, "write");

@@ -4,7 +4,8 @@ return [[
 
 A dataset is a Dataset, or any table or userdata of your own with __len, fields
 (a list of { shape = , dtype = } of one item) and get(self, i, x, y, ...), which
-fills the views it is given with item i, counted from 1.
+fills the views it is given with item i, counted from 1. The views are good for
+that call only.
 
 data.TensorDataset(...: Tensor|table) -> Dataset
   Items along the first dimension of tensors of one length. A field may be
@@ -14,20 +15,22 @@ data.digits() -> Dataset
   1797 real handwritten digits of 8 by 8 pixels, (1, 8, 8) from 0 to 1, and
   their labels. In the library.
 
-data.mnist(which?: string, options?: table) -> Dataset, string[]
-  MNIST: 60,000 handwritten digits to "train" on, or 10,000 to "test", as images
-  (1, 28, 28) from 0 to 1 and labels; and the names of the classes. Looked for
-  in the folder given, where distributions install it, and in a cache; then
-  fetched, where there is a network.
-  root: string         a folder with the files
-  download: boolean    whether it may be fetched
-  mirror: string       where from
-
-data.fashion_mnist(which?: string, options?: table) -> Dataset, string[]
-  Fashion-MNIST: the same of clothes.
-
 data.from_idx(images: string, labels: string) -> Dataset
   Two IDX files, plain or .gz, as MNIST has them: images (1, h, w) from 0 to 1.
+
+data.mnist(which: string, options?: table) -> Dataset, string[]
+  The 60,000 handwritten digits of MNIST for "train", or 10,000 for "test":
+  images (1, 28, 28) from 0 to 1, class ids, and the names of the classes. They
+  are looked for in root, or in FNN_DATA, in /usr/share/datasets and in the
+  user's cache, and else downloaded, into root or the cache. Nothing is
+  downloaded when FNN_OFFLINE is set.
+  root: string               the folder of the files
+  download: boolean = true   whether they may be downloaded
+  mirror: string|string[]    addresses to download from
+
+data.fashion_mnist(which: string, options?: table) -> Dataset, string[]
+  The same of clothes, for the same models. Debian and Ubuntu have it as
+  dataset-fashion-mnist.
 
 data.from_npy(x: string, y: string) -> Dataset
   Two .npy files.
@@ -45,9 +48,10 @@ data.from_csv_labeled(path: string, options?: table)
 data.one_hot_targets(labels: Tensor, n: integer) -> Tensor
   Rows of n zeros with a one at each label.
 
-data.standardize(x: Tensor) -> Tensor, table
-  x with each column scaled to mean 0 and deviation 1, and what does the same to
-  other data: s:apply(x), s:state().
+data.standardize(x: Tensor|Dataset) -> Tensor|Dataset, table
+  x, or the first field of a dataset, with each column scaled to mean 0 and
+  deviation 1, and what does the same to other data: s:apply(x) to rows, one row
+  or a dataset; s:state() is for saving.
 
 data.Standardizer(state: table) -> table
   What standardize returned, from its state().
@@ -67,15 +71,15 @@ Dataset:all() -> Tensor, Tensor
 Dataset:subset(ids: Tensor|integer[]) -> Dataset
   The items with these ids, as a dataset.
 
-Dataset:split(fraction: number|number[], options?: table)
-    -> Dataset, Dataset
+Dataset:split(fraction: number|number[], options?: table) -> Dataset, Dataset
   That fraction of the items, and the others, in random order; or a part for
-  each fraction of a list.
+  each of a list of fractions that add up to 1.
   seed: integer = 0    chooses the order
 
 Dataset:split_stratified(fraction: number|number[], options?: table)
     -> Dataset, Dataset
-  As split, with each class's share in every part.
+  As split, with each class's share in every part: a class of two items is on
+  both sides.
   seed: integer = 0     chooses the items
   field: integer = 2    which field has the classes
 
@@ -84,7 +88,7 @@ data.split(dataset: Dataset, fraction: number|number[], options?: table)
   As dataset:split.
 
 data.split_stratified(dataset: Dataset, fraction: number|number[],
-    options?: table) -> Dataset, Dataset
+                      options?: table) -> Dataset, Dataset
   As dataset:split_stratified.
 
 Dataset:batches(n: integer, options?: table) -> function
@@ -95,6 +99,7 @@ Dataset:batches(n: integer, options?: table) -> function
 
 data.DataLoader(dataset: Dataset|table, options?: table) -> Loader
   Gives batches, each epoch in an order that seed and epoch alone decide.
+  `for x, y in loader do` runs through an epoch, the next time through the next.
   batch: integer = 1            items a batch, also batch_size
   shuffle: boolean = false      a new order each epoch
   seed: integer = 0             of the order

@@ -37,21 +37,23 @@ io.write_png(path: string, image: Tensor, texts?: table)
   Writes u8 (height, width) or (height, width, channels).
 
 io.write_grid(path: string, images: Tensor, options?: table)
-  Writes images (n, height, width) or (n, channels, height, width), floats from
-  0 to 1 or bytes, side by side into one PNG.
-  labels: Tensor|table    what stands under each
-  wrong: Tensor|table     for a wrong one the truth, false for a right one
-  columns: integer        images a row
-  scale: integer          the side of a pixel
-  title: string           a line above
+  Writes a PNG of images (n, height, width) or (n, channels, height, width),
+  floats from 0 to 1 or bytes, side by side with texts under them.
+  labels: table|Tensor    a text or number for each
+  wrong: table            true, or what it should be, for those to mark in red
+  columns: integer        how many in a row
+  scale: integer          how many times larger than they are
+  title: string           a line above all
 
 io.is_file(path: string) -> boolean
-  Whether there is a file of that name.
+  Whether there is a file that may be read.
 
 io.download(url: string, path: string, options?: table)
-  Fetches a file, whole or not at all. Needs a build with libcurl.
-  size: integer     what it must have
-  crc32: integer    of its content; goes with size
+  Fetches a file by http or https, by libcurl where it is installed. The folders
+  are made. With size and crc32, those of the content (unzipped if it is in
+  gzip) must be these; else nothing is kept.
+  size: integer     bytes
+  crc32: integer    checksum
 
 io.draw_text(image: Tensor, x: integer, y: integer, text: string,
              color?: integer, scale?: integer)

@@ -1,0 +1,31 @@
+-- memory.lua - help on what is held, limits and scopes.
+return [[
+# Memory
+
+Tensors are freed when nothing reaches them: the library counts their bytes
+and asks Lua's collector to run when enough has been made. `x:release()`,
+`local x <close> = ...` and fnn.scope free at once instead.
+
+fnn.memory() -> table
+  What the library holds now. live, idle and peak are bytes: in use, kept for
+  the next tensors, and the most that were ever in use. limit is the bytes
+  allowed, or 0. objects and nodes count what is alive: objects of the engine,
+  and operations that a gradient could still flow back through.
+
+fnn.scope(f: function, ...: any) -> any
+  Calls f with the arguments and returns its results; then releases each tensor
+  that was made inside. Those that the results reach live on, through tables
+  and modules too, and so do fields of modules. What else still holds a tensor
+  made inside (an outer variable, a closure) finds it released. An error ends
+  the scope as well. Scopes nest. Yielding out of f raises.
+
+fnn.set_memory_limit(bytes?: integer)
+  The most bytes that may be live; an operation that would need more raises. 0
+  or nothing lifts the limit.
+
+fnn.reset_peak_memory()
+  The peak of fnn.memory() starts again from what is live.
+
+fnn.trim()
+  Gives idle memory back to the system.
+]]

@@ -1,0 +1,103 @@
+-- product.lua - gradient checks of products of matrices, and of losses.
+
+local fnn = require "fnn"
+
+local cases = {}
+
+local function add(op, options, inputs, f, more)
+  local case = { op = op, options = options, inputs = inputs, f = f }
+  for k, v in pairs(more or {}) do case[k] = v end
+  cases[#cases + 1] = case
+end
+
+local function matmul(x, y) return x:matmul(y) end
+
+add("matmul", "vectors", { { 4 }, { 4 } }, matmul)
+add("matmul", "matrix and vector", { { 3, 4 }, { 4 } }, matmul,
+    { empty = { { 0, 4 }, { 4 } } })
+add("matmul", "vector and matrix", { { 3 }, { 3, 4 } }, matmul)
+add("matmul", "matrices", { { 3, 4 }, { 4, 2 } }, matmul,
+    { empty = { { 0, 4 }, { 4, 2 } } })
+add("matmul", "an empty sum", { { 3, 4 }, { 4, 2 } }, matmul,
+    { empty = { { 3, 0 }, { 0, 2 } } })
+add("matmul", "one matrix twice", { { 3, 3 } },
+    function(x, y) return x:matmul(y or x) end,
+    { twice = true, empty = { { 0, 0 } } })
+add("matmul", "by its transpose", { { 3, 4 } },
+    function(x) return fnn.matmul(x:t(), x) end)
+add("matmul", "batches", { { 2, 3, 4 }, { 2, 4, 2 } }, matmul)
+add("matmul", "a batch and a matrix", { { 2, 3, 4 }, { 4, 2 } }, matmul,
+    { empty = { { 0, 3, 4 }, { 4, 2 } } })
+add("matmul", "a matrix and a batch", { { 3, 4 }, { 2, 4, 2 } }, matmul,
+    { empty = { { 3, 4 }, { 0, 4, 2 } } })
+add("matmul", "a batch and a vector", { { 2, 3, 4 }, { 4 } }, matmul,
+    { empty = { { 0, 3, 4 }, { 4 } } })
+add("matmul", "batches stretched", { { 2, 1, 3, 2 }, { 3, 2, 2 } }, matmul,
+    { empty = { { 0, 1, 3, 2 }, { 3, 2, 2 } } })
+
+add("linear", "weight", { { 3, 4 }, { 2, 4 } },
+    function(x, w) return x:linear(w) end, { empty = { { 0, 4 }, { 2, 4 } } })
+for _, act in ipairs { false, "relu", "tanh", "sigmoid", "gelu", "silu" } do
+  add("linear", "weight, bias, " .. (act or "no act"),
+      { { 2, 3, 4 }, { 2, 4 }, { 2 } },
+      function(x, w, b) return x:linear(w, b, act or nil) end,
+      { empty = { { 0, 3, 4 }, { 2, 4 }, { 2 } } })
+end
+add("linear", "a vector", { { 4 }, { 2, 4 }, { 2 } },
+    function(x, w, b) return x:linear(w, b) end,
+    { empty = { { 0 }, { 2, 0 }, { 2 } } })
+
+local function einsum(spec, inputs, empty)
+  add("einsum", spec, inputs,
+      function(...) return fnn.einsum(spec, ...) end, { empty = empty })
+end
+
+einsum("ij,jk->ik", { { 3, 4 }, { 4, 2 } }, { { 0, 4 }, { 4, 2 } })
+einsum("bij,bkj->bik", { { 2, 3, 4 }, { 2, 2, 4 } })
+einsum("ii->i", { { 3, 3 } }, { { 0, 0 } })
+einsum("ii", { { 3, 3 } }, { { 0, 0 } })
+einsum("ij->j", { { 3, 4 } })
+einsum("i,j->ij", { { 3 }, { 4 } }, { { 0 }, { 4 } })
+einsum("bi,ij,bj->b", { { 2, 3 }, { 3, 4 }, { 2, 4 } },
+       { { 0, 3 }, { 3, 4 }, { 0, 4 } })
+
+-- The first ids of the list, as many as there are rows.
+local function entropy(options, text, more)
+  add("cross_entropy", "ids" .. text, { { 4, 5 } }, function(x)
+    local all = fnn.tensor({ 1, 4, 0, 1 }, { dtype = "i64" })
+    return x:cross_entropy(all:narrow(1, 1, x:size(1)), options)
+  end, more)
+end
+
+local weight = fnn.tensor({ 0.5, 1, 2, 0.7, 1.3 }, { dtype = "f64" })
+entropy({}, "")
+entropy({ reduction = "sum" }, ", sum")
+entropy({ reduction = "none" }, ", none")
+entropy({ label_smoothing = 0.2 }, ", label_smoothing")
+entropy({ weight = weight }, ", weight")
+entropy({ ignore_index = 1 }, ", ignore_index")
+entropy({ weight = weight, label_smoothing = 0.2, ignore_index = 4 },
+        ", all of these")
+add("cross_entropy", "ids of a vector", { { 5 } }, function(x)
+  return x:cross_entropy(fnn.tensor(2, { dtype = "i64" }))
+end, { empty = false })
+add("cross_entropy", "ids in places", { { 2, 3, 2 } }, function(x)
+  local all = fnn.tensor({ { 0, 2 }, { 1, 1 } }, { dtype = "i64" })
+  return x:cross_entropy(all:narrow(1, 1, x:size(1)))
+end)
+add("cross_entropy", "probabilities", { { 4, 5 }, { 4, 5 } },
+    function(x, t) return x:cross_entropy(t) end,
+    { domains = { "any", "positive" } })
+add("cross_entropy", "probabilities, weight, label_smoothing, none",
+    { { 4, 5 }, { 4, 5 } }, function(x, t)
+  return x:cross_entropy(t, { weight = weight, label_smoothing = 0.1,
+                              reduction = "none" })
+end, { domains = { "any", "positive" } })
+
+for _, reduction in ipairs { "mean", "sum", "none" } do
+  add("mse", reduction, { { 3, 4 }, { 3, 4 } },
+      function(x, y) return x:mse(y or x:flip(1), { reduction = reduction })
+      end)
+end
+
+return cases
