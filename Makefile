@@ -21,7 +21,8 @@ PKGS    := jansson libpng zlib
 LUA_CFLAGS := $(shell pkg-config --cflags $(LUA))
 LUA_LIBS   := $(shell pkg-config --libs $(LUA))
 # The program takes Lua whole from the static library, where there is one.
-LUA_WHOLE  := $(wildcard $(shell pkg-config --variable=libdir $(LUA))/lib$(LUA).a)
+LUA_WHOLE  := $(wildcard \
+  $(shell pkg-config --variable=libdir $(LUA))/lib$(LUA).a)
 LIBS    := $(shell pkg-config --libs $(PKGS)) -lm -lpthread
 
 # Line editing in the program, where libedit is.

@@ -328,7 +328,7 @@ const char *nearest_key (lua_State *L, int t, const char *s) {
   return best;
 }
 
-/* With nil pushed for the string at key: raises if a name in t is near to it. */
+/* With nil pushed for the string at key: raises if a name in t is near it. */
 static int suggest (lua_State *L, int t, int key, const char *what) {
   if (!lua_isnil(L, -1) || lua_type(L, key) != LUA_TSTRING) return 1;
   const char *s = lua_tostring(L, key);

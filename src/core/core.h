@@ -81,7 +81,8 @@ void frame_leave (Frame *f) LENT(frame_leave);
 ** room for n of them where a throw would lose the references. */
 void *frame_adopt (void *o) LENT(frame_adopt);
 void frame_room (size_t n) LENT(frame_room);
-bool frame_try_adopt (void *o) LENT(frame_try_adopt); /* without allocating; false: no room */
+/* The same without allocating; false: no room. */
+bool frame_try_adopt (void *o) LENT(frame_try_adopt);
 
 typedef struct Account Account;
 typedef struct Node Node;
@@ -242,7 +243,8 @@ bool tensor_overlaps (const Tensor *a, const Tensor *b);
 
 /* The address of the first element; only kernels may follow it. */
 static inline void *tensor_data (const Tensor *x) {
-  return (char *)x->storage->data + x->offset * (int64_t)fnn_dtype_size((fnn_Dtype)x->dtype);
+  size_t size = fnn_dtype_size((fnn_Dtype)x->dtype);
+  return (char *)x->storage->data + x->offset * (int64_t)size;
 }
 
 /* Checks for ops; op is the op's name in messages. */
@@ -451,7 +453,8 @@ struct fnn_Device {
 void *mem_pages (size_t bytes);
 void mem_pages_free (void *p, size_t bytes);
 
-const fnn_Device *device_cpu (void) LENT(device_cpu); /* defined by cpu/device.c */
+/* Defined by cpu/device.c. */
+const fnn_Device *device_cpu (void) LENT(device_cpu);
 #define kernel(x, name) \
   ((x)->storage->device->kernels[(x)->dtype != FNN_F64]->name)
 
@@ -503,7 +506,8 @@ struct fnn_Generator {
 /* The generator's next blocks of 128 bits.  A torch one gives a seed. */
 Draw generator_take (fnn_Generator *g, uint64_t blocks);
 uint64_t generator_next (fnn_Generator *g); /* 64 bits, on the host */
-uint64_t generator_entropy (void) LENT(generator_entropy); /* a seed that no other run has */
+/* A seed that no other run has. */
+uint64_t generator_entropy (void) LENT(generator_entropy);
 fnn_Generator *generator_or_default (fnn_Generator *g);
 
 /* What PyTorch's CPU generator gives (torch.c).  y: dense on the CPU, f32 or
