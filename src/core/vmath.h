@@ -10,8 +10,8 @@
 ** sin, cos and tan hold for |x| <= TRIG_FAR; kernels take the C library's for
 ** what is further.
 **
-** Polynomials are near-minimax fits (weighted least squares on Chebyshev
-** nodes, reweighted); the reductions are Cody and Waite's.  At the end the
+** Polynomials are near-minimax fits made by scripts/fit_vmath.py; the
+** reductions are Cody and Waite's.  At the end the
 ** words proper: exp(x) means the body for `real`. */
 
 #ifndef vmath_h
