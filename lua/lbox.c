@@ -93,17 +93,27 @@ bool collect (lua_State *L, Lib *lib) {
   return true;
 }
 
-/* The collector sees boxes of a few bytes; this sees their tensors. */
+static uint64_t live_bytes (fnn_Context *c) {
+  fnn_Context *before = fnn_use(c);
+  uint64_t live = fnn_memory().live;
+  fnn_use(before);
+  return live;
+}
+
+/* The collector sees boxes of a few bytes; this sees their tensors.  What was
+** released, or found by a cycle of Lua's own, was made and is not held: only
+** what has stayed counts.  It is never more than what was made. */
 void collect_if_due (lua_State *L, Lib *lib) {
   fnn_Context *c = lib->context;
-  uint64_t due = (uint64_t)32 << 20;
+  uint64_t due = (uint64_t)32 << 20, live;
   if (lib->collected_live / 2 > due) due = lib->collected_live / 2;
   if (c->since_collect <= due || lib->collecting || c->frame != NULL) return;
-  if (!collect(L, lib)) return;
+  live = live_bytes(c);
+  c->since_collect = live > lib->collected_live ? live - lib->collected_live
+                                                : 0;
+  if (c->since_collect <= due || !collect(L, lib)) return;
   c->since_collect = 0;
-  fnn_Context *before = fnn_use(c);
-  lib->collected_live = fnn_memory().live;
-  fnn_use(before);
+  lib->collected_live = live_bytes(c);
 }
 
 /* }====================================================== */
@@ -196,26 +206,25 @@ void *checkobject (lua_State *L, int i, Kind k) {
   return NULL;
 }
 
-/* Empties the box at i.  Inside an engine call (a callback) the object lives
-** on until the guard ends, for the engine may be using it; not so when the
-** collector found the box, which nothing reaches then. */
-/* Whether the value at i is a box of ours, of any kind: finalizers can be
-** reached through the debug library, and called with anything. */
-static bool is_box (lua_State *L, const Lib *lib, int i) {
-  if (!lua_isuserdata(L, i) || !lua_getmetatable(L, i)) return false;
+/* The box at i, of any kind, or NULL: methods can be called with anything. */
+static void **tobox (lua_State *L, int i) {
+  if (lua_type(L, i) != LUA_TUSERDATA || !lua_getmetatable(L, i)) return NULL;
+  const Lib *lib = getlib(L);
   const void *meta = lua_topointer(L, -1);
   lua_pop(L, 1);
   for (int k = 0; k < KINDS; k++)
-    if (meta == lib->meta[k]) return true;
-  return false;
+    if (meta == lib->meta[k]) return lua_touserdata(L, i);
+  return NULL;
 }
 
+/* Empties the box at i.  Inside an engine call (a callback) the object lives
+** on until the guard ends, for the engine may be using it; not so when the
+** collector found the box, which nothing reaches then. */
 void box_empty (lua_State *L, int i) {
-  Lib *lib = getlib(L);
-  if (!is_box(L, lib, i)) return;
-  void **box = lua_touserdata(L, i);
-  void *o = *box;
+  void **box = tobox(L, i);
+  void *o = box != NULL ? *box : NULL;
   if (o == NULL) return;
+  Lib *lib = getlib(L);
   *box = NULL;
   fnn_Context *before = fnn_use(lib->context);
   fnn_Context *c = lib->context;
@@ -235,17 +244,16 @@ static int box_gc (lua_State *L) {
 }
 
 static int box_release (lua_State *L) {
-  luaL_checktype(L, 1, LUA_TUSERDATA);
+  if (tobox(L, 1) == NULL)
+    return luaL_typeerror(L, 1, "object of the library");
   box_empty(L, 1);
   return 0;
 }
 
 /* One object may have several boxes: they are equal. */
 static int box_eq (lua_State *L) {
-  const Lib *lib = getlib(L);
-  bool equal = is_box(L, lib, 1) && is_box(L, lib, 2);
-  lua_pushboolean(L, equal && *(void **)lua_touserdata(L, 1) ==
-                                *(void **)lua_touserdata(L, 2));
+  void **a = tobox(L, 1), **b = tobox(L, 2);
+  lua_pushboolean(L, a != NULL && b != NULL && *a == *b);
   return 1;
 }
 
