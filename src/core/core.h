@@ -87,7 +87,7 @@ bool frame_try_adopt (void *o) LENT(frame_try_adopt);
 typedef struct Account Account;
 typedef struct Node Node;
 
-enum { MESSAGE_MAX = 1024, SMALL_CLASSES = 17 };
+enum { MESSAGE_MAX = 1024, SMALL_CLASSES = 17, SPARE_MAX = 8 << 20 };
 
 /* All that one lua_State, or one C host, can set.  Its address is the only
 ** thread-local word of the engine. */
@@ -115,7 +115,7 @@ struct fnn_Context {
   fnn_Generator *generator;
   Object *dead;
   Object *small[SMALL_CLASSES]; /* freed objects, by 32 bytes */
-  uint64_t spare;               /* bytes of these */
+  uint64_t spare;               /* bytes of these: up to SPARE_MAX */
   uint64_t objects, object_bytes;
 };
 

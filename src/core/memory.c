@@ -3,9 +3,10 @@
 ** An account counts what its contexts hold.  A fresh page of the system costs
 ** about as much as computing on it, so freed storage is kept, bytes and all,
 ** in lists by size class (eight to a doubling) and handed out again.  Idle
-** bytes are at most as many as the live ones, or IDLE_MIN: a collector frees
-** what it finds all at once, up to half of what was live and one tensor more,
-** and the next ops want it back.  The oldest go first.
+** bytes, with the headers that object.c keeps, are at most as many as the live
+** ones, or IDLE_MIN: a collector frees what it finds all at once, up to half
+** of what was live and one tensor more, and the next ops want it back.  The
+** oldest go first.
 ** When an allocation fails: the host reclaims, the cache is trimmed, one more
 ** try, then a throw that says what was asked, held and allowed.
 **
@@ -390,9 +391,11 @@ static void storage_idle (Account *a, fnn_Storage *s) {
   int k = class_of(s->capacity, &capacity);
   pthread_mutex_lock(&a->lock);
   link_idle(a, s, k);
-  bool much = a->idle > IDLE_MIN && a->idle > a->live;
+  uint64_t live = a->live;
+  uint64_t most = (live > IDLE_MIN ? live : IDLE_MIN) - SPARE_MAX;
+  bool much = a->idle > most;
   pthread_mutex_unlock(&a->lock);
-  if (much) trim(a, max64((int64_t)IDLE_MIN, (int64_t)a->live));
+  if (much) trim(a, most);
 }
 
 void storage_release (fnn_Storage *s) {

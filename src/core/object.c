@@ -9,7 +9,7 @@
 
 #include "core.h"
 
-enum { SMALL_STEP = 32, SPARE_MAX = 8 << 20 };
+enum { SMALL_STEP = 32 };
 
 static size_t small_class (size_t size) {
   return (size + SMALL_STEP - 1) / SMALL_STEP;
