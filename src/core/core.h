@@ -86,7 +86,7 @@ bool frame_try_adopt (void *o) LENT(frame_try_adopt); /* without allocating; fal
 typedef struct Account Account;
 typedef struct Node Node;
 
-enum { MESSAGE_MAX = 1024, SMALL_CLASSES = 17 };
+enum { MESSAGE_MAX = 1024, SMALL_CLASSES = 17, TINY_CLASSES = 33 };
 
 /* All that one lua_State, or one C host, can set.  Its address is the only
 ** thread-local word of the engine. */
@@ -116,6 +116,8 @@ struct fnn_Context {
   Object *small[SMALL_CLASSES]; /* freed objects, by 32 bytes */
   uint64_t spare;               /* bytes of these */
   uint64_t objects, object_bytes;
+  fnn_Storage *tiny[TINY_CLASSES]; /* freed tiny storages (memory.c) */
+  uint64_t tiny_bytes;
 };
 
 /* The calling thread's context. */
@@ -152,6 +154,8 @@ void account_peak_reset (Account *a);
 void account_trim (Account *a);
 void *account_alloc (Account *a, size_t bytes); /* uncounted; NULL: none */
 void account_free (Account *a, void *p, size_t bytes);
+
+void memory_free_tiny (fnn_Context *c); /* what c keeps for itself */
 
 bool mem_checking (void); /* the build, or FNN_CACHE=0, recycles nothing */
 
