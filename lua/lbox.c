@@ -358,6 +358,8 @@ void newclass (lua_State *L, Kind k, const char *name,
   lua_newtable(L);
   lib->meta[k] = lua_topointer(L, -1);
   lua_pushvalue(L, -1);
+  lua_setiuservalue(L, lua_upvalueindex(1), (int)k + 1);
+  lua_pushvalue(L, -1);
   lua_rawsetp(L, LUA_REGISTRYINDEX, lib->meta[k]);
   lua_pushstring(L, name);
   lua_setfield(L, -2, "__name");

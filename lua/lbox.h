@@ -40,7 +40,8 @@ typedef enum Kind {
 } Kind;
 
 /* What the library keeps for one lua_State: the first upvalue of each of its
-** functions, and a value of the registry. */
+** functions, and a value of the registry.  Its user values are the metatables
+** of the kinds. */
 typedef struct Lib {
   fnn_Context *context;
   lua_State *main;

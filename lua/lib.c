@@ -266,7 +266,7 @@ static bool find_open (lua_State *L) {
 static void open_library (lua_State *L, const fnn_Host *host) {
   luaL_checkversion(L);
   if (find_open(L)) return;
-  Lib *lib = lua_newuserdatauv(L, sizeof *lib, 0);
+  Lib *lib = lua_newuserdatauv(L, sizeof *lib, KINDS);
   memset(lib, 0, sizeof *lib);
   lua_newtable(L);
   lua_pushcfunction(L, lib_gc);

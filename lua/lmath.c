@@ -70,7 +70,8 @@ static double checkoperand (lua_State *L, int i) {
 
 static int zip_call (lua_State *L) {
   int op = row(L);
-  fnn_Tensor *x = testtensor(L, 1), *y = testtensor(L, 2);
+  const Lib *lib = getlib(L);
+  fnn_Tensor *x = lib_totensor(L, lib, 1), *y = lib_totensor(L, lib, 2);
   if (x != NULL && y != NULL) {
     void **z = newbox(L, TENSOR);
     guard(L, *z = fnn_retain(fnn_zip(op, x, y)));

@@ -87,7 +87,12 @@ bool frame_try_adopt (void *o) LENT(frame_try_adopt);
 typedef struct Account Account;
 typedef struct Node Node;
 
-enum { MESSAGE_MAX = 1024, SMALL_CLASSES = 17, SPARE_MAX = 8 << 20 };
+enum {
+  MESSAGE_MAX = 1024,
+  SMALL_CLASSES = 17,
+  TINY_CLASSES = 33,
+  SPARE_MAX = 8 << 20
+};
 
 /* All that one lua_State, or one C host, can set.  Its address is the only
 ** thread-local word of the engine. */
@@ -117,6 +122,8 @@ struct fnn_Context {
   Object *small[SMALL_CLASSES]; /* freed objects, by 32 bytes */
   uint64_t spare;               /* bytes of these: up to SPARE_MAX */
   uint64_t objects, object_bytes;
+  fnn_Storage *tiny[TINY_CLASSES]; /* freed tiny storages (memory.c) */
+  uint64_t tiny_bytes;
 };
 
 /* The calling thread's context. */
@@ -153,6 +160,8 @@ void account_peak_reset (Account *a);
 void account_trim (Account *a);
 void *account_alloc (Account *a, size_t bytes); /* uncounted; NULL: none */
 void account_free (Account *a, void *p, size_t bytes);
+
+void memory_free_tiny (fnn_Context *c); /* what c keeps for itself */
 
 bool mem_checking (void); /* the build, or FNN_CACHE=0, recycles nothing */
 
