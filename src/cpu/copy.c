@@ -24,7 +24,7 @@ typedef struct Transposition {
 typedef uint32_t Eight __attribute__((vector_size(32)));
 
 /* Interleaves numbers, pairs or halves of two rows. */
-#define MIX(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#define MIX(a, b, ...) PICK(Eight, a, b, __VA_ARGS__)
 #define ONES_LO 0, 8, 1, 9, 4, 12, 5, 13
 #define ONES_HI 2, 10, 3, 11, 6, 14, 7, 15
 #define TWOS_LO 0, 1, 8, 9, 4, 5, 12, 13

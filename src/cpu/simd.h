@@ -168,7 +168,7 @@ VEC_INLINE vec vec_from (Source s, const void *p, int64_t i) {
 /* Two instructions per pair of rows.  EVEN and ODD split a pair by 16-byte
 ** blocks: even blocks of a, then of b.  LOW and HIGH interleave the lower and
 ** the upper halves within each block. */
-#define VEC_PICK __builtin_shufflevector
+#define VEC_PICK(a, b, ...) PICK(vec_bits, a, b, __VA_ARGS__)
 #if VEC_BYTES == 64 && defined(CPU_DOUBLE)
 #define VEC_EVEN(a, b) VEC_PICK(a, b, 0, 1, 4, 5, 8, 9, 12, 13)
 #define VEC_ODD(a, b) VEC_PICK(a, b, 2, 3, 6, 7, 10, 11, 14, 15)
