@@ -39,8 +39,6 @@ static int64_t gemm_depth (int64_t k) {
   return ((k + blocks - 1) / blocks + 7) / 8 * 8;
 }
 
-static int64_t divide_up (int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 static int64_t panels (int64_t n) { return divide_up(n, TILE_COLS); }
 
 static double work_of (const Gemm *g) {

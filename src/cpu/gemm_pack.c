@@ -125,6 +125,17 @@ VEC_INLINE void b_from_rows (int64_t panels, int64_t k, Operand b, real *to,
   }
 }
 
+/* Rows of b are contiguous: a last panel of n < TILE_COLS columns. */
+static void b_from_short_rows (int64_t n, int64_t k, Operand b, real *to) {
+  const real *from = b.data;
+  for (int64_t i = 0; i < k; i++, from += b.row, to += TILE_COLS) {
+    bool half = n >= VEC;
+    vec_store(to, half ? vec_load(from) : vec_load_part(from, n));
+    vec_store(to + VEC,
+              half ? vec_load_part(from + VEC, n - VEC) : (vec){ 0 });
+  }
+}
+
 /* Columns of b are contiguous: one panel of n columns, those past n zero.  As
 ** many columns are read side by side as hardware follows streams. */
 VEC_INLINE void b_from_columns (int64_t n, int64_t k, Operand b, real *to,
@@ -153,6 +164,8 @@ VEC_INLINE void pack_b (int64_t n, int64_t k, Operand b, real *to,
     if (b.col == 1 && n >= TILE_COLS) {
       panels = min64(SWEEP, n / TILE_COLS);
       b_from_rows(panels, k, b, to, source);
+    } else if (b.col == 1 && source == SOURCE_REAL) {
+      b_from_short_rows(n, k, b, to);
     } else if (b.row == 1) {
       b_from_columns(min64(n, TILE_COLS), k, b, to, source);
     } else {

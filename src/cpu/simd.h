@@ -240,6 +240,17 @@ VEC_INLINE void vec_transpose (vec *r) {
   }
 }
 
+/* Lane i is the sum of r[i]'s lanes, in the order of vec_sum; r is lost. */
+VEC_INLINE vec vec_sums (vec *r) {
+  vec_transpose(r);
+  VEC_UNROLL
+  for (int width = VEC / 2; width > 0; width /= 2) {
+    VEC_UNROLL
+    for (int i = 0; i < width; i++) r[i] += r[i + width];
+  }
+  return r[0];
+}
+
 /* }====================================================== */
 
 #endif
