@@ -112,6 +112,13 @@ static inline float exp_mid_f32 (float x) {
 
 static inline float exp_f32 (float x) { return exp_scaled_f32(x, 0); }
 
+/* e^x with 0 for what is subnormal and, from 2^127.5 on, infinity: these two
+** are what the bits of 2^k come to for k = -127 and 128. */
+static inline float exp_flush_f32 (float x) {
+  x = x < -88.0f ? -88.0f : x;
+  return exp_mid_f32(x > 89.0f ? 89.0f : x);
+}
+
 static inline float exp2_f32 (float x) {
   x = x < -151.0f ? -151.0f : x;
   x = x > 129.0f ? 129.0f : x;
@@ -146,7 +153,7 @@ static inline float tanh_f32 (float x) {
 }
 
 static inline float sigmoid_f32 (float x) {
-  return 1.0f / (1.0f + exp_f32(-x));
+  return 1.0f / (1.0f + exp_flush_f32(-x));
 }
 
 static inline float sinh_f32 (float x) {
@@ -566,6 +573,7 @@ static inline double sigmoid_f64 (double x) { return 1.0 / (1.0 + exp(-x)); }
 #define R(v) ((real)(v))
 #define select(c, a, b) ((c) ? (a) : (b))
 
+#define exp_flush(x) WORD(exp_flush_f32, exp)(x)
 #define sigmoid(x) WORD(sigmoid_f32, sigmoid_f64)(x)
 #define normal_cdf(x) WORD(normal_cdf_f32, normal_cdf_f64)(x)
 #define floor_mod(x, y) WORD(floor_mod_f32, floor_mod_f64)(x, y)

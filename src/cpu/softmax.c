@@ -62,11 +62,11 @@ double CPU (row_exp_sum)(real *y, const real *x, int64_t n, real m) {
     real s = 0;
     if (y == NULL) {
       _Pragma("omp simd reduction(+:s)") for (int64_t j = 0; j < k; j++) s +=
-          exp(p[j] - m);
+          exp_flush(p[j] - m);
     } else {
       real *z = y + i;
       _Pragma("omp simd reduction(+:s)") for (int64_t j = 0; j < k; j++) {
-        real e = exp(p[j] - m);
+        real e = exp_flush(p[j] - m);
         z[j] = e;
         s += e;
       }
@@ -171,7 +171,7 @@ static void softmax_columns (const Job *k, const real *x, real *y, int64_t w) {
     const real *p = x + i * step;
     real *q = y + i * step;
     LANES for (int64_t j = 0; j < w; j++) {
-      real e = exp(p[j] - m[j]);
+      real e = exp_flush(p[j] - m[j]);
       s[j] += (double)e;
       q[j] = k->log ? p[j] : e;
     }

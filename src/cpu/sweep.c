@@ -58,6 +58,9 @@ void ONCE (sweep_open)(Sweep *s, int count, const Tensor *const *t) {
   }
   s->stream =
       s->numel * (int64_t)fnn_dtype_size((fnn_Dtype)t[0]->dtype) > STREAM;
+  /* In place, the lines that are written have been fetched anyhow. */
+  for (int j = 1; j < count; j++)
+    if (s->at[j].data == s->at[0].data) s->stream = false;
   if (!dense)
     for (int i = 0; i < t[0]->ndim; i++) {
       if (t[0]->shape[i] == 1) continue;
