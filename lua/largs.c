@@ -63,8 +63,10 @@ fnn_Tensor *checkids (lua_State *L, int i) {
     lua_geti(L, i, k);
     to[k - 1] = lua_tointegerx(L, -1, &ok);
     if (!ok)
-      raise_error(L, "element %d of the list of ids: expected an integer, "
-                  "got %s", (int)k, luaL_typename(L, -1));
+      raise_error(L,
+                  "element %d of the list of ids: expected an integer, "
+                  "got %s",
+                  (int)k, luaL_typename(L, -1));
     lua_pop(L, 1);
   }
   return *box;
@@ -85,8 +87,10 @@ static int dim_of (lua_State *L, lua_Integer p, const fnn_Tensor *x) {
   ShapeText text;
   shape_print(&text, n, x->shape);
   if (p == 0)
-    raise_error(L, "dimensions count from 1 (or -1 from the end): got 0 for "
-                "a tensor of shape %s", text.s);
+    raise_error(L,
+                "dimensions count from 1 (or -1 from the end): got 0 for "
+                "a tensor of shape %s",
+                text.s);
   raise_error(L, "dimension %d out of range for a rank-%d tensor of shape %s",
               (int)p, n, text.s);
   return 0;
@@ -119,8 +123,10 @@ int checknewdim (lua_State *L, int i, int ndim) {
   lua_Integer p = luaL_optinteger(L, i, 1);
   if (p >= 1 && p <= ndim + 1) return (int)p - 1;
   if (p < 0 && p >= -ndim - 1) return (int)p + ndim + 1;
-  raise_error(L, "no place %I for a new dimension beside %d (dimensions count "
-              "from 1)", (LUAI_UACINT)p, ndim);
+  raise_error(L,
+              "no place %I for a new dimension beside %d (dimensions count "
+              "from 1)",
+              (LUAI_UACINT)p, ndim);
   return 0;
 }
 
@@ -158,8 +164,7 @@ int checkdims (lua_State *L, int i, const fnn_Tensor *x, int *dims,
     for (; n < count; n++) {
       lua_geti(L, i, n + 1);
       if (n == FNN_MAXDIM || !lua_isinteger(L, -1))
-        raise_error(L, "expected a list of at most %d dimensions",
-                    FNN_MAXDIM);
+        raise_error(L, "expected a list of at most %d dimensions", FNN_MAXDIM);
       dims[n] = dim_of(L, lua_tointeger(L, -1), x);
       lua_pop(L, 1);
     }
@@ -299,8 +304,7 @@ int64_t opt_integer (lua_State *L, int o, const char *name, int64_t d) {
 }
 
 /* The string lives as long as the table holds it. */
-const char *opt_string (lua_State *L, int o, const char *name,
-                        const char *d) {
+const char *opt_string (lua_State *L, int o, const char *name, const char *d) {
   if (!field(L, o, name)) return d;
   if (lua_type(L, -1) != LUA_TSTRING) wrong(L, name, "a string");
   const char *v = lua_tostring(L, -1);

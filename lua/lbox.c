@@ -109,8 +109,8 @@ void collect_if_due (lua_State *L, Lib *lib) {
   if (lib->collected_live / 2 > due) due = lib->collected_live / 2;
   if (c->since_collect <= due || lib->collecting || c->frame != NULL) return;
   live = live_bytes(c);
-  c->since_collect = live > lib->collected_live ? live - lib->collected_live
-                                                : 0;
+  c->since_collect =
+      live > lib->collected_live ? live - lib->collected_live : 0;
   if (c->since_collect <= due || !collect(L, lib)) return;
   c->since_collect = 0;
   lib->collected_live = live_bytes(c);
@@ -228,8 +228,7 @@ void box_empty (lua_State *L, int i) {
   *box = NULL;
   fnn_Context *before = fnn_use(lib->context);
   fnn_Context *c = lib->context;
-  if (c->frame == NULL || c->finalizing || !frame_try_adopt(o))
-    fnn_release(o);
+  if (c->frame == NULL || c->finalizing || !frame_try_adopt(o)) fnn_release(o);
   fnn_use(before);
 }
 
@@ -329,8 +328,8 @@ const char *nearest_key (lua_State *L, int t, const char *s) {
     if (lua_type(L, -1) != LUA_TSTRING) continue;
     const char *pair[2] = { best, lua_tostring(L, -1) };
     const char *both = best == NULL
-                         ? nearest_name(s, &pair[1], 1, sizeof *pair)
-                         : nearest_name(s, pair, 2, sizeof *pair);
+                           ? nearest_name(s, &pair[1], 1, sizeof *pair)
+                           : nearest_name(s, pair, 2, sizeof *pair);
     if (both != NULL) best = both;
   }
   return best;
@@ -365,8 +364,10 @@ void newclass (lua_State *L, Kind k, const char *name,
   lua_setfield(L, -2, "__name");
   lua_pushstring(L, name);
   lua_setfield(L, -2, "__metatable");
-  const luaL_Reg own[] = { { "__gc", box_gc }, { "__close", box_release },
-                           { "__eq", box_eq }, { NULL, NULL } };
+  const luaL_Reg own[] = { { "__gc", box_gc },
+                           { "__close", box_release },
+                           { "__eq", box_eq },
+                           { NULL, NULL } };
   addfunctions(L, own);
   lua_newtable(L);
   lua_pushvalue(L, -1);

@@ -14,8 +14,8 @@ struct Slot_ {
   Slot_ *next; /* among the dropped */
   Lib *lib;
   int ref;
-  int count;     /* of the results of a derivative; -1: a hook */
-  char name[64]; /* of its op */
+  int count;             /* of the results of a derivative; -1: a hook */
+  char name[64];         /* of its op */
   struct Holder *holder; /* until the engine has it */
 };
 
@@ -151,8 +151,10 @@ static void check_results (const Slot_ *s, const Call *c) {
               hook ? "" : "backward: ", hook ? "hook" : s->name, c->bad,
               c->type);
   if (!hook && c->count != s->count)
-    fnn_throw(FNN_EARG, "backward: %s gave %d gradients (expected %d, one an "
-              "input)", s->name, c->count, s->count);
+    fnn_throw(FNN_EARG,
+              "backward: %s gave %d gradients (expected %d, one an "
+              "input)",
+              s->name, c->count, s->count);
 }
 
 void slot_call (Slot_ *s, int n, fnn_Tensor *const *args, int nr,

@@ -6,8 +6,8 @@
 #include "lbox.h"
 
 /* create_graph is what others call a request for second derivatives. */
-static const char *const backward_options[] = { "retain_graph",
-                                                "create_graph", NULL };
+static const char *const backward_options[] = { "retain_graph", "create_graph",
+                                                NULL };
 
 static void check_create (lua_State *L, int o) {
   if (opt_boolean(L, o, "create_graph", false))
@@ -18,7 +18,10 @@ static void check_create (lua_State *L, int o) {
 /* x:backward([gradient] [, { retain_graph = }]) */
 static int tensor_backward (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1), *gy = testtensor(L, 2);
-  int o = options(L, gy != NULL ? 3 : lua_isnil(L, 2) ? 3 : 2,
+  int o = options(L,
+                  gy != NULL        ? 3
+                  : lua_isnil(L, 2) ? 3
+                                    : 2,
                   backward_options);
   bool keep = opt_boolean(L, o, "retain_graph", false);
   check_create(L, o);
@@ -60,7 +63,7 @@ static int graph_grad (lua_State *L) {
     lua_rawseti(L, -2, i + 1);
   }
   guard(L, fnn_grad(x, gy, n, p, g, keep);
-        for (int i = 0; i < n; i++) *boxes[i] = fnn_retain(g[i]));
+        for (int i = 0; i < n; i++) * boxes[i] = fnn_retain(g[i]));
   for (int i = 0; i < n; i++)
     if (*boxes[i] == NULL) {
       lua_pushboolean(L, 0);
@@ -76,7 +79,7 @@ static int graph_grad (lua_State *L) {
 ** =======================================================
 */
 
-typedef bool (*Mode) (bool on);
+typedef bool (*Mode)(bool on);
 
 static const Mode modes[] = { fnn_grad_mode, fnn_anomaly_mode };
 enum { GRAD, ANOMALY };
@@ -246,8 +249,7 @@ static int param_to (lua_State *L) {
     const char *s = luaL_checkstring(L, i);
     if (strncmp(s, "cpu", 3) == 0 || strncmp(s, "cuda", 4) == 0)
       d = checkdevice(L, i);
-    else
-      t = checkdtype(L, i);
+    else t = checkdtype(L, i);
   }
   guard(L, fnn_param_to(p, d, t));
   lua_settop(L, 1);
@@ -272,12 +274,12 @@ static const luaL_Reg param_methods[] = {
   { "unfreeze", param_unfreeze },
   { "is_frozen", param_is_frozen },
   { "to", param_to },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 static const luaL_Reg param_metamethods[] = {
   { "__tostring", param_tostring },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 /* }====================================================== */
@@ -287,7 +289,7 @@ static const luaL_Reg methods[] = {
   { "register_hook", tensor_hook },
   { "detach", tensor_detach },
   { "has_graph", tensor_has_graph },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 static const luaL_Reg functions[] = {
@@ -298,7 +300,7 @@ static const luaL_Reg functions[] = {
   { "is_grad_enabled", graph_is_grad_enabled },
   { "record", graph_record_ },
   { "Param", new_param },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 /* A Param has the methods of tensors, on its value, behind its own. */

@@ -61,12 +61,9 @@ static void open_context (lua_State *L, Lib *lib, const fnn_Host *host) {
 /* Fills the table at 1 with standard libraries. */
 static int open_standard (lua_State *L) {
   static const luaL_Reg libraries[] = {
-    { LUA_GNAME, luaopen_base },
-    { LUA_COLIBNAME, luaopen_coroutine },
-    { LUA_TABLIBNAME, luaopen_table },
-    { LUA_STRLIBNAME, luaopen_string },
-    { LUA_UTF8LIBNAME, luaopen_utf8 },
-    { LUA_MATHLIBNAME, luaopen_math },
+    { LUA_GNAME, luaopen_base },       { LUA_COLIBNAME, luaopen_coroutine },
+    { LUA_TABLIBNAME, luaopen_table }, { LUA_STRLIBNAME, luaopen_string },
+    { LUA_UTF8LIBNAME, luaopen_utf8 }, { LUA_MATHLIBNAME, luaopen_math },
   };
   lua_pushvalue(L, 1);
   lua_rawseti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
@@ -128,10 +125,10 @@ static int load_module (lua_State *L) {
 }
 
 /* ORDER KIND */
-static const char *const class_names[KINDS] = {
-  "Tensor", "Param", "Generator", "Module", "Optimizer", "Dataset", "Loader",
-  "Reader"
-};
+static const char *const class_names[KINDS] = { "Tensor",    "Param",
+                                                "Generator", "Module",
+                                                "Optimizer", "Dataset",
+                                                "Loader",    "Reader" };
 
 /* nearest(name, list): the string of the list nearest to name, or nil */
 static int nearest (lua_State *L) {
@@ -142,8 +139,8 @@ static int nearest (lua_State *L) {
     lua_geti(L, 2, i);
     names[1] = luaL_checkstring(L, -1);
     const char *near = names[0] == NULL
-                         ? nearest_name(s, &names[1], 1, sizeof *names)
-                         : nearest_name(s, names, 2, sizeof *names);
+                           ? nearest_name(s, &names[1], 1, sizeof *names)
+                           : nearest_name(s, names, 2, sizeof *names);
     if (near != NULL) names[0] = near;
     lua_pop(L, 1); /* the list holds it */
   }
@@ -170,7 +167,7 @@ static const luaL_Reg internal_functions[] = {
   { "nearest", nearest },
   { "getenv", get_variable },
   { "namespace", make_namespace },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 static void push_internals (lua_State *L) {

@@ -25,8 +25,10 @@ static fnn_Param **checkparams (lua_State *L, int i, int *n) {
     lua_geti(L, i, k + 1);
     p[k] = testobject(L, -1, PARAM);
     if (p[k] == NULL)
-      raise_error(L, "element %d of the parameters: expected a fnn.Param, got "
-                  "%s", k + 1, luaL_typename(L, -1));
+      raise_error(L,
+                  "element %d of the parameters: expected a fnn.Param, got "
+                  "%s",
+                  k + 1, luaL_typename(L, -1));
     lua_pop(L, 1);
   }
   return p;
@@ -103,8 +105,8 @@ static const Maker sgd_maker = { sgd_names, fnn_sgd, sgd_read, sgd_add };
 static const Maker adam_maker = { adam_names, fnn_adam, adam_read, adam_add };
 
 /* Adds the group at index g: options over the defaults. */
-static void add_group (lua_State *L, const Maker *m, fnn_Optimizer *opt,
-                       int g, Options v) {
+static void add_group (lua_State *L, const Maker *m, fnn_Optimizer *opt, int g,
+                       Options v) {
   g = lua_absindex(L, g);
   m->read(L, options(L, g, m->names), &v);
   int n;
@@ -137,8 +139,9 @@ static int construct (lua_State *L, const Maker *m, Options v) {
   }
   int n;
   fnn_Param **p = checkparams(L, 1, &n);
-  if (n == 0) return raise_error(L, "an optimizer needs a parameter: the list "
-                                 "is empty");
+  if (n == 0)
+    return raise_error(L, "an optimizer needs a parameter: the list "
+                          "is empty");
   guard(L, m->add(*box, n, p, &v));
   lua_pop(L, 1);
   return 1;
@@ -314,9 +317,10 @@ static fnn_Tensor *state_tensor (lua_State *L, int i, const char *name,
   lua_remove(L, -2);
   fnn_Tensor *x = testtensor(L, -1);
   if (x != NULL && !tensor_same_shape(x, p->value))
-    raise_error(L, "load_state: %s of parameter %d has shape %s, the "
-                "parameter %s", name, i + 1, shape_text(x),
-                shape_text(p->value));
+    raise_error(L,
+                "load_state: %s of parameter %d has shape %s, the "
+                "parameter %s",
+                name, i + 1, shape_text(x), shape_text(p->value));
   return x;
 }
 
@@ -337,8 +341,10 @@ static int optimizer_load_state (lua_State *L) {
   if (!lua_istable(L, -1) || !lua_istable(L, -2))
     return raise_error(L, "load_state: expected what state() returns");
   if (luaL_len(L, -1) != n || luaL_len(L, -2) != n)
-    return raise_error(L, "load_state: the state of %d parameters does not "
-                       "fit %d", (int)luaL_len(L, -1), n);
+    return raise_error(L,
+                       "load_state: the state of %d parameters does not "
+                       "fit %d",
+                       (int)luaL_len(L, -1), n);
   for (int write = 0; write <= 1; write++)
     for (int i = 0; i < n; i++) {
       lua_geti(L, -2, i + 1);
@@ -346,8 +352,7 @@ static int optimizer_load_state (lua_State *L) {
       lua_pop(L, 1);
       for (int k = 0; (name = fnn_optimizer_state_name(o, k)) != NULL; k++) {
         fnn_Tensor *x = state_tensor(L, i, name, p[i]);
-        if (write)
-          guard(L, fnn_optimizer_set_state(o, p[i], k, x, step));
+        if (write) guard(L, fnn_optimizer_set_state(o, p[i], k, x, step));
         lua_pop(L, 1);
       }
     }
@@ -361,8 +366,8 @@ static int optimizer_tostring (lua_State *L) {
   int n;
   push_params(L, o, &n);
   lua_pushfstring(L, "%s lr %f, %d parameters in %d groups",
-                  fnn_optimizer_name(o), (lua_Number)fnn_optimizer_lr(o, 0),
-                  n, fnn_optimizer_groups(o));
+                  fnn_optimizer_name(o), (lua_Number)fnn_optimizer_lr(o, 0), n,
+                  fnn_optimizer_groups(o));
   return 1;
 }
 
@@ -378,12 +383,12 @@ static const luaL_Reg methods[] = {
   { "clip_grad_value", clip_grad_value },
   { "grad_norm", grad_norm },
   { "gradients_are_finite", gradients_are_finite },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 static const luaL_Reg metamethods[] = {
   { "__tostring", optimizer_tostring },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 static const luaL_Reg functions[] = {
@@ -394,7 +399,7 @@ static const luaL_Reg functions[] = {
   { "clip_grad_value", clip_grad_value },
   { "grad_norm", grad_norm },
   { "gradients_are_finite", gradients_are_finite },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 void open_optim (lua_State *L) {

@@ -105,11 +105,11 @@ struct fnn_Context {
   fnn_Host host;
   Account *account;
   fnn_Cancel *cancel; /* one of its references */
-  bool child; /* made by context_child: shares account and token */
+  bool child;         /* made by context_child: shares account and token */
   bool grad_mode;
-  bool anomaly; /* gradients are checked for numbers that are not finite */
+  bool anomaly;    /* gradients are checked for numbers that are not finite */
   bool destroying; /* an object's destroy runs: others wait in dead */
-  bool finalizing;        /* a collector runs us: no reclaim, no poll */
+  bool finalizing; /* a collector runs us: no reclaim, no poll */
   bool reclaiming;
   void (*reclaim_library)(void *ud); /* the bindings' collector, if any */
   void *library;
@@ -192,7 +192,7 @@ struct fnn_Storage {
   Account *account;
   void *data;
   size_t bytes;
-  size_t capacity; /* what the allocator gave */
+  size_t capacity;                       /* what the allocator gave */
   void (*release)(void *ud, void *data); /* the host's, for wrapped memory */
   void *ud;
 };
@@ -219,7 +219,7 @@ typedef fnn_Tensor Tensor;
 /* Tensors.  All results are dense row-major, uninitialised and plain. */
 Tensor *tensor_new (int ndim, const int64_t *shape, fnn_Dtype t,
                     const fnn_Device *d);
-Tensor *tensor_like (const Tensor *x);             /* shape, dtype, device */
+Tensor *tensor_like (const Tensor *x); /* shape, dtype, device */
 Tensor *tensor_like_as (const Tensor *x, fnn_Dtype t);
 Tensor *tensor_scalar (double v, fnn_Dtype t, const fnn_Device *d)
     LENT(tensor_scalar);
@@ -261,8 +261,8 @@ int tensor_dim (const Tensor *x, int dim, const char *op); /* wraps, throws */
 unsigned tensor_dims (const Tensor *x, int n, const int *dims,
                       const char *op); /* a bit a dim; all when n is 0 */
 void tensor_check_device (const char *op, const Tensor *a, const Tensor *b);
-void tensor_check_float (const char *op, const Tensor *x);   /* f32, f64 */
-void tensor_check_ids (const char *op, const Tensor *ids);   /* i32, i64 */
+void tensor_check_float (const char *op, const Tensor *x); /* f32, f64 */
+void tensor_check_ids (const char *op, const Tensor *ids); /* i32, i64 */
 /* Throws unless x may be written: not read-only, expanded or in a graph. */
 void tensor_check_write (const char *op, const Tensor *x)
     LENT(tensor_check_write);
@@ -274,10 +274,12 @@ static inline bool tensor_is_float (const Tensor *x) {
 /* Shapes.  shape_text writes "(2, 3)" into a buffer that lasts a few calls
 ** on this thread. */
 enum { SHAPE_TEXT = 160 };
-typedef struct ShapeText { char s[SHAPE_TEXT]; } ShapeText;
+typedef struct ShapeText {
+  char s[SHAPE_TEXT];
+} ShapeText;
 const char *shape_print (ShapeText *to, int ndim, const int64_t *shape)
     LENT(shape_print);
-#define shape_text(x) (shape_print(&(ShapeText){""}, (x)->ndim, (x)->shape))
+#define shape_text(x) (shape_print(&(ShapeText){ "" }, (x)->ndim, (x)->shape))
 int64_t shape_numel (int ndim, const int64_t *shape); /* throws on overflow */
 void shape_strides (int ndim, const int64_t *shape, int64_t *stride);
 /* The broadcast shape of a and b; throws naming op and both. */
@@ -293,7 +295,10 @@ static inline bool dtype_is_compute (fnn_Dtype t) { return t >= FNN_F32; }
 float f16_to_f32 (uint16_t h);
 uint16_t f16_from_f32 (float f); /* to nearest even */
 static inline float bf16_to_f32 (uint16_t h) {
-  union { uint32_t u; float f; } v = { (uint32_t)h << 16 };
+  union {
+    uint32_t u;
+    float f;
+  } v = { (uint32_t)h << 16 };
   return v.f;
 }
 uint16_t bf16_from_f32 (float f);
@@ -319,21 +324,21 @@ enum { NODE_ARGS = 10 };
 struct Node {
   Object o;
   const Rule *rule;
-  uint64_t sequence;   /* later nodes have larger ones */
+  uint64_t sequence; /* later nodes have larger ones */
   int nin;
   uint8_t nsave;
   bool spent;          /* passed by a walk that did not keep the graph */
   uint8_t dtype, ndim; /* of the output */
   bool queued;
-  int pending;         /* in a walk: consumers that have not given yet */
-  Tensor *gy;          /* in a walk: what they gave so far */
-  Object *hooks;       /* a chain of Hook objects */
+  int pending;   /* in a walk: consumers that have not given yet */
+  Tensor *gy;    /* in a walk: what they gave so far */
+  Object *hooks; /* a chain of Hook objects */
   int64_t shape[FNN_MAXDIM];
   int64_t i[NODE_ARGS]; /* the op's own arguments */
   double a[4];
-  Object *held;        /* any one object the rule needs: retained */
-  Object **in;         /* sources of the inputs: Node, Param or NULL */
-  Tensor **save;       /* plain aliases, with the versions they had */
+  Object *held;  /* any one object the rule needs: retained */
+  Object **in;   /* sources of the inputs: Node, Param or NULL */
+  Tensor **save; /* plain aliases, with the versions they had */
   unsigned *version;
 };
 
@@ -439,8 +444,8 @@ typedef struct Draw {
 
 /* Everything one device can do.  Each line of kernels.def is a field. */
 typedef struct Kernels {
-#define KERNEL(name, args) void (*name) args;
-#define KERNEL_ANY(name, args) void (*name) args;
+#define KERNEL(name, args) void(*name) args;
+#define KERNEL_ANY(name, args) void(*name) args;
 #include "kernels.def"
 #undef KERNEL
 #undef KERNEL_ANY
@@ -449,7 +454,7 @@ typedef struct Kernels {
 struct fnn_Device {
   char name[16];
   int index;
-  bool host; /* its memory is the process's */
+  bool host;                 /* its memory is the process's */
   const Kernels *kernels[2]; /* for f64, and for all other dtypes */
   /* Raw memory, and copies between it and the host's. */
   void *(*alloc)(const fnn_Device *d, size_t bytes); /* NULL: none left */
@@ -489,13 +494,13 @@ FNN_NORETURN void cancel_throw (void);
 ** must not depend on it.  A set cancel token skips the tasks left, and then
 ** the caller throws.  Inside a task, or while another thread's job has the
 ** pool, all tasks run on the caller. */
-typedef void (*Task) (void *ud, int64_t task, int worker);
+typedef void (*Task)(void *ud, int64_t task, int worker);
 void threads_run (int64_t n, Task f, void *ud);
 int threads_width (void);
 
 /* Splits 0 .. n-1 into ranges of grain (the last shorter), a task each; one
 ** range runs on the caller.  The split depends on n and grain alone. */
-typedef void (*Range) (void *ud, int64_t lo, int64_t hi);
+typedef void (*Range)(void *ud, int64_t lo, int64_t hi);
 void threads_range (int64_t n, int64_t grain, Range f, void *ud);
 
 /* mt19937, and the number that PyTorch's normal law has left over. */
@@ -557,8 +562,8 @@ struct fnn_Share {
 
 /* The name nearest to s among n names, or NULL when none is near: for "did
 ** you mean".  names + i * step is the address of the i-th name. */
-const char *nearest_name (const char *s, const void *names, int n,
-                          size_t step) LENT(nearest_name);
+const char *nearest_name (const char *s, const void *names, int n, size_t step)
+    LENT(nearest_name);
 /* How many letters must be inserted, dropped, replaced or swapped to make b
 ** of a, case aside. */
 int name_distance (const char *a, const char *b) LENT(name_distance);

@@ -90,9 +90,10 @@ void graph_save (Node *n, int k, const Tensor *x) {
 Tensor *graph_saved (Node *n, int k) {
   Tensor *x = n->save[k];
   if (x != NULL && x->storage->version != n->version[k])
-    fnn_throw(FNN_EGRAPH, "backward: %s needs a tensor of shape %s that an "
-              "in-place op has overwritten since", n->rule->name,
-              shape_text(x));
+    fnn_throw(FNN_EGRAPH,
+              "backward: %s needs a tensor of shape %s that an "
+              "in-place op has overwritten since",
+              n->rule->name, shape_text(x));
   return x;
 }
 
@@ -110,9 +111,8 @@ int graph_shape (const Node *n, int i, const int64_t **shape) {
 
 fnn_Dtype graph_dtype (const Node *n, int i) {
   const Object *s = n->in[i];
-  return (fnn_Dtype)(s->type == &param_type
-                       ? ((const Param *)s)->value->dtype
-                       : ((const Node *)s)->dtype);
+  return (fnn_Dtype)(s->type == &param_type ? ((const Param *)s)->value->dtype
+                                            : ((const Node *)s)->dtype);
 }
 
 bool fnn_has_graph (const Tensor *x) { return x->source != NULL; }
@@ -158,18 +158,22 @@ static void hook_destroy (void *o) {
 static const Type hook_type = { "hook", hook_destroy };
 
 FNN_NORETURN static void throw_spent (const Node *n) {
-  fnn_throw(FNN_EGRAPH, "backward: the graph of %s was used already and is "
-            "freed (keep it with { retain_graph = true })", n->rule->name);
+  fnn_throw(FNN_EGRAPH,
+            "backward: the graph of %s was used already and is "
+            "freed (keep it with { retain_graph = true })",
+            n->rule->name);
 }
 
 void fnn_hook (Tensor *x, fnn_Hook f, void (*release)(void *ud), void *ud) {
   Object *s = x->source;
   if (s == NULL)
-    fnn_throw(FNN_EGRAPH, "hook: no gradient reaches this tensor of shape %s "
-              "(it is plain data)", shape_text(x));
+    fnn_throw(FNN_EGRAPH,
+              "hook: no gradient reaches this tensor of shape %s "
+              "(it is plain data)",
+              shape_text(x));
   if (s->type == &node_type && ((Node *)s)->spent) throw_spent((Node *)s);
-  Object **at = s->type == &param_type ? &((Param *)s)->hooks
-                                       : &((Node *)s)->hooks;
+  Object **at =
+      s->type == &param_type ? &((Param *)s)->hooks : &((Node *)s)->hooks;
   Hook *h = object_new(&hook_type, sizeof *h);
   h->f = f;
   h->release = release;
@@ -184,8 +188,10 @@ static Tensor *through_hooks (Object *hooks, Tensor *g) {
     Tensor *r = h->f(h->ud, g);
     if (r == NULL) continue;
     if (!tensor_same_shape(r, g))
-      fnn_throw(FNN_ESHAPE, "hook: the gradient has shape %s, what the hook "
-                "returned %s", shape_text(g), shape_text(r));
+      fnn_throw(FNN_ESHAPE,
+                "hook: the gradient has shape %s, what the hook "
+                "returned %s",
+                shape_text(g), shape_text(r));
     tensor_check_device("hook", g, r);
     g = tensor_alias(tensor_convert(r, (fnn_Dtype)g->dtype));
   }
@@ -253,9 +259,9 @@ typedef struct Walk {
   size_t n, cap;
   Leaf *leaves;
   size_t nleaves, leafcap;
-  bool collects;          /* for fnn_grad: else every Param takes its own */
+  bool collects; /* for fnn_grad: else every Param takes its own */
   fnn_Param *const *want;
-  Tensor **got;           /* their gradients so far: nwant references */
+  Tensor **got; /* their gradients so far: nwant references */
   int nwant;
 } Walk;
 
@@ -285,8 +291,8 @@ static void push (Walk *w, Node *n) {
   if (n->queued) return;
   if (w->n == w->cap) {
     size_t cap = w->cap == 0 ? 64 : 2 * w->cap;
-    w->heap = mem_grow(w->heap, w->cap * sizeof *w->heap,
-                       cap * sizeof *w->heap);
+    w->heap =
+        mem_grow(w->heap, w->cap * sizeof *w->heap, cap * sizeof *w->heap);
     w->cap = cap;
   }
   size_t i = w->n++;
@@ -341,8 +347,7 @@ static Tensor *sum_run (Tensor *x, int first, int last) {
     else inner *= x->shape[i];
     if (i < first || i > last) shape[ndim++] = x->shape[i];
   }
-  Tensor *y = tensor_new(ndim, shape, (fnn_Dtype)x->dtype,
-                         x->storage->device);
+  Tensor *y = tensor_new(ndim, shape, (fnn_Dtype)x->dtype, x->storage->device);
   kernel(y, reduce)(REDUCE_sum, y, x, outer, n, inner, 0);
   return y;
 }
@@ -401,8 +406,8 @@ static void defer (Walk *w, Param *p, Tensor *g) {
   if (i == w->nleaves) {
     if (i == w->leafcap) {
       size_t cap = i == 0 ? 8 : 2 * i;
-      w->leaves = mem_grow(w->leaves, i * sizeof *w->leaves,
-                           cap * sizeof *w->leaves);
+      w->leaves =
+          mem_grow(w->leaves, i * sizeof *w->leaves, cap * sizeof *w->leaves);
       w->leafcap = cap;
     }
     w->leaves[w->nleaves++] = (Leaf){ fnn_retain(p), NULL };
@@ -442,8 +447,10 @@ static void check_finite (const Node *n, int i, Tensor *g) {
     kernel(g, map)(tests[k].row, is, g, 0, 0);
     kernel(is, reduce)(REDUCE_any, any, is, 1, is->numel, 1, 0);
     if (fnn_item(any) != 0)
-      fnn_throw(FNN_EGRAPH, "anomaly: %s produced %s in the gradient for "
-                "input %d", n->rule->name, tests[k].what, i + 1);
+      fnn_throw(FNN_EGRAPH,
+                "anomaly: %s produced %s in the gradient for "
+                "input %d",
+                n->rule->name, tests[k].what, i + 1);
   }
 }
 
@@ -454,15 +461,16 @@ void graph_give (Node *n, int i, Tensor *gx) {
   const int64_t *shape;
   int ndim = graph_shape(n, i, &shape);
   if (!stretches(gx, ndim, shape))
-    fnn_throw(FNN_ESHAPE, "backward: %s gave input %d a gradient of shape %s "
-              "(expected %s)", n->rule->name, i + 1, shape_text(gx),
+    fnn_throw(FNN_ESHAPE,
+              "backward: %s gave input %d a gradient of shape %s "
+              "(expected %s)",
+              n->rule->name, i + 1, shape_text(gx),
               shape_print(&(ShapeText){ "" }, ndim, shape));
   Tensor *g = sum_to_shape(gx, ndim, shape);
   g = tensor_convert(g, graph_dtype(n, i));
   if (context_now->anomaly) check_finite(n, i, g);
   Walk *w = context_now->walk;
-  if (s->type == &param_type)
-    give_param(w, (Param *)s, g);
+  if (s->type == &param_type) give_param(w, (Param *)s, g);
   else {
     accumulate(&((Node *)s)->gy, g);
     push(w, (Node *)s);
@@ -502,23 +510,28 @@ static Walk *walk_new (bool collects, int n, fnn_Param *const *want) {
 static void walk (Walk *w, Tensor *x, Tensor *gy, bool keep) {
   Object *s = x->source;
   if (s == NULL)
-    fnn_throw(FNN_EGRAPH, "backward: nothing to differentiate: the tensor of "
+    fnn_throw(FNN_EGRAPH,
+              "backward: nothing to differentiate: the tensor of "
               "shape %s depends on no trainable parameter (gradients are "
-              "plain data: there are no second derivatives)", shape_text(x));
+              "plain data: there are no second derivatives)",
+              shape_text(x));
   if (gy == NULL) {
     if (x->numel != 1)
-      fnn_throw(FNN_ESHAPE, "backward: without a gradient the tensor must "
-                "have one element (got shape %s)", shape_text(x));
+      fnn_throw(FNN_ESHAPE,
+                "backward: without a gradient the tensor must "
+                "have one element (got shape %s)",
+                shape_text(x));
     gy = tensor_like(x);
     kernel(gy, fill)(gy, 1);
   } else if (!tensor_same_shape(x, gy))
-    fnn_throw(FNN_ESHAPE, "backward: the tensor has shape %s, the gradient "
-              "%s", shape_text(x), shape_text(gy));
+    fnn_throw(FNN_ESHAPE,
+              "backward: the tensor has shape %s, the gradient "
+              "%s",
+              shape_text(x), shape_text(gy));
   tensor_check_device("backward", x, gy);
   gy = tensor_alias(tensor_convert(gy, (fnn_Dtype)x->dtype));
   bool mode = fnn_grad_mode(false);
-  if (s->type == &param_type)
-    give_param(w, (Param *)s, gy);
+  if (s->type == &param_type) give_param(w, (Param *)s, gy);
   else {
     accumulate(&((Node *)s)->gy, gy);
     push(w, (Node *)s);

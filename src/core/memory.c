@@ -27,7 +27,7 @@
 enum {
   ALIGN = 64,
   HUGE_PAGE = 2 << 20,
-  CLASS_MIN = 64,    /* bytes of the smallest class */
+  CLASS_MIN = 64, /* bytes of the smallest class */
   CLASSES = 8 * 48,
   DEVICES = 16,
   TINY_MAX = 1024,    /* bytes of a tiny storage: the last of TINY_CLASSES */
@@ -204,10 +204,8 @@ static void *block_new (Account *a, const fnn_Device *d, size_t capacity) {
 }
 
 static void block_free (Account *a, fnn_Storage *s) {
-  if (uses_host_alloc(a, s->device))
-    host_block_free(a, s->data, s->capacity);
-  else
-    s->device->free(s->device, s->data, s->capacity);
+  if (uses_host_alloc(a, s->device)) host_block_free(a, s->data, s->capacity);
+  else s->device->free(s->device, s->data, s->capacity);
   account_free(a, s, sizeof *s);
 }
 
@@ -240,7 +238,7 @@ void *mem_pages (size_t bytes) {
   if (bytes < HUGE_PAGE)
     return aligned_alloc(ALIGN, (bytes + ALIGN - 1) / ALIGN * ALIGN);
   void *p = aligned_alloc(HUGE_PAGE, (bytes + HUGE_PAGE - 1) / HUGE_PAGE *
-                                       (size_t)HUGE_PAGE);
+                                         (size_t)HUGE_PAGE);
   if (p != NULL) madvise(p, bytes, MADV_HUGEPAGE);
   return p;
 }
@@ -461,10 +459,8 @@ void storage_release (fnn_Storage *s) {
   if (s->wrapped) {
     if (s->release != NULL) s->release(s->ud, s->data);
     account_free(a, s, sizeof *s);
-  } else if (mem_checking())
-    block_free(a, s);
-  else
-    storage_idle(a, s);
+  } else if (mem_checking()) block_free(a, s);
+  else storage_idle(a, s);
   account_release(a);
 }
 

@@ -21,8 +21,7 @@ void *object_alloc (fnn_Context *c, size_t size) {
   if (o != NULL) {
     c->small[k] = o->next;
     c->spare -= k * SMALL_STEP;
-  } else
-    o = mem_new(k * SMALL_STEP);
+  } else o = mem_new(k * SMALL_STEP);
   memset(o, 0, size);
   o->size = (unsigned)size;
   c->objects++;
@@ -38,8 +37,7 @@ static void object_free (fnn_Context *c, Object *o) {
     o->next = c->small[k];
     c->small[k] = o;
     c->spare += k * SMALL_STEP;
-  } else
-    mem_free(o, k * SMALL_STEP);
+  } else mem_free(o, k * SMALL_STEP);
 }
 
 void object_free_lists (fnn_Context *c) {

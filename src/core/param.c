@@ -29,9 +29,7 @@ static void param_destroy (void *o) {
 const Type param_type = { "param", param_destroy };
 
 /* Marks the value as a leaf, or as plain data. */
-static void mark (Param *p) {
-  p->value->source = p->frozen ? NULL : &p->o;
-}
+static void mark (Param *p) { p->value->source = p->frozen ? NULL : &p->o; }
 
 static void check_float (const Tensor *x, fnn_Dtype t) {
   if (!dtype_is_float(t))

@@ -37,8 +37,8 @@ void frame_leave (Frame *f) {
 static void pool_grow (fnn_Context *c, size_t n) {
   size_t cap = c->poolcap == 0 ? POOL_FIRST : 2 * c->poolcap;
   while (cap - c->npool < n) cap *= 2;
-  c->pool = mem_grow(c->pool, c->poolcap * sizeof *c->pool,
-                     cap * sizeof *c->pool);
+  c->pool =
+      mem_grow(c->pool, c->poolcap * sizeof *c->pool, cap * sizeof *c->pool);
   c->poolcap = cap;
 }
 

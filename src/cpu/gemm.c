@@ -151,7 +151,8 @@ static void slice_rows (const Gemm *g, Slice s, const Columns *at, real *ap) {
     }
     if (i + ROWS < end) {
       Operand next = operand_at(a, ROWS, 0);
-      fetch_next(&block, operand_transposed(next), min64(ROWS, end - i - ROWS));
+      fetch_next(&block, operand_transposed(next),
+                 min64(ROWS, end - i - ROWS));
     } else {
       block.next = at->b.next;
       block.next_panels = at->b.next_panels;
@@ -228,8 +229,10 @@ typedef struct Slices {
 static void slice_task (void *ud, int64_t task, int worker) {
   const Slices *p = ud;
   const Gemm *g = p->g;
-  Slice s = { .i = task / p->across * p->m, .j = task % p->across * p->n,
-              .k0 = p->k0, .k1 = p->k1 };
+  Slice s = { .i = task / p->across * p->m,
+              .j = task % p->across * p->n,
+              .k0 = p->k0,
+              .k1 = p->k1 };
   s.m = min64(p->m, g->m - s.i);
   s.n = min64(p->n, g->n - s.j);
   slice_run(g, s, p->scratch + worker * p->each, p->packed);
@@ -275,23 +278,24 @@ static void slices_run (const Gemm *g, int width, const real *packed) {
 
 /* }====================================================== */
 
-int64_t CPU(gemm_scratch) (const Gemm *g) {
+int64_t CPU (gemm_scratch)(const Gemm *g) {
   if (CPU(gemv_fits)(g)) return CPU(gemv_scratch)(g);
   return slice_scratch(g, g->m, g->n, false);
 }
 
-void CPU(gemm_serial) (const Gemm *g, real *scratch) {
+void CPU (gemm_serial)(const Gemm *g, real *scratch) {
   if (CPU(gemv_fits)(g)) CPU(gemv_serial)(g, scratch);
   else slice_run(g, (Slice){ 0, g->m, 0, g->n, 0, g->k }, scratch, NULL);
 }
 
-void CPU(gemm) (const Gemm *g) {
+void CPU (gemm)(const Gemm *g) {
   size_t mark = fnn_mark();
   if (work_of(g) <= ALONE) {
     _Alignas(64) real stack[STACK];
     int64_t size = CPU(gemm_scratch)(g);
     bool fits = size <= STACK;
-    CPU(gemm_serial)(g, fits ? stack : mem_scratch((size_t)size * sizeof(real)));
+    CPU(gemm_serial)
+    (g, fits ? stack : mem_scratch((size_t)size * sizeof(real)));
   } else if (CPU(gemv_fits)(g)) {
     CPU(gemv)(g);
   } else {
@@ -306,13 +310,13 @@ void CPU(gemm) (const Gemm *g) {
 ** =======================================================
 */
 
-size_t CPU(gemm_packed_size) (int64_t k, int64_t n) {
+size_t CPU (gemm_packed_size)(int64_t k, int64_t n) {
   int64_t depth = gemm_depth(k);
   int64_t blocks = max64(1, divide_up(k, max64(depth, 1)));
   return (size_t)(blocks * panels(n) * gemm_panel(depth)) * sizeof(real);
 }
 
-void CPU(gemm_prepack) (int64_t k, int64_t n, Operand b, void *blob) {
+void CPU (gemm_prepack)(int64_t k, int64_t n, Operand b, void *blob) {
   int64_t depth = gemm_depth(k);
   real *to = blob;
   for (int64_t k0 = 0; k0 < k; k0 += depth) {
@@ -321,7 +325,7 @@ void CPU(gemm_prepack) (int64_t k, int64_t n, Operand b, void *blob) {
   }
 }
 
-void CPU(gemm_packed) (const Gemm *g, const void *blob) {
+void CPU (gemm_packed)(const Gemm *g, const void *blob) {
   size_t mark = fnn_mark();
   slices_run(g, work_of(g) <= ALONE ? 1 : threads_width(), blob);
   fnn_escape(mark, NULL);

@@ -69,7 +69,7 @@ static int64_t a_whole_panels (int64_t m, int64_t k, Operand a, real *to) {
   return whole;
 }
 
-void CPU(gemm_pack_a) (int64_t m, int64_t k, Operand a, real *to) {
+void CPU (gemm_pack_a)(int64_t m, int64_t k, Operand a, real *to) {
   int64_t i = 0;
   bool columns = a.row == 1 && a.source == SOURCE_REAL;
   if (columns) i = a_whole_panels(m, k, a, to);
@@ -77,16 +77,13 @@ void CPU(gemm_pack_a) (int64_t m, int64_t k, Operand a, real *to) {
     h = gemm_height(m, i);
     Operand rows = operand_at(a, i, 0);
     real *panel = to + i * k;
-    if (columns)
-      a_from_columns(h, k, rows, panel);
-    else if (a.col != 1)
-      a_by_element(h, k, rows, panel);
+    if (columns) a_from_columns(h, k, rows, panel);
+    else if (a.col != 1) a_by_element(h, k, rows, panel);
     else if (a.source == SOURCE_REAL)
       a_from_rows(h, k, rows, panel, SOURCE_REAL);
     else if (a.source == SOURCE_F16)
       a_from_rows(h, k, rows, panel, SOURCE_F16);
-    else
-      a_from_rows(h, k, rows, panel, SOURCE_BF16);
+    else a_from_rows(h, k, rows, panel, SOURCE_BF16);
   }
 }
 
@@ -177,13 +174,10 @@ VEC_INLINE void pack_b (int64_t n, int64_t k, Operand b, real *to,
   }
 }
 
-void CPU(gemm_pack_b) (int64_t n, int64_t k, Operand b, real *to) {
-  if (b.source == SOURCE_REAL)
-    pack_b(n, k, b, to, SOURCE_REAL);
-  else if (b.source == SOURCE_F16)
-    pack_b(n, k, b, to, SOURCE_F16);
-  else
-    pack_b(n, k, b, to, SOURCE_BF16);
+void CPU (gemm_pack_b)(int64_t n, int64_t k, Operand b, real *to) {
+  if (b.source == SOURCE_REAL) pack_b(n, k, b, to, SOURCE_REAL);
+  else if (b.source == SOURCE_F16) pack_b(n, k, b, to, SOURCE_F16);
+  else pack_b(n, k, b, to, SOURCE_BF16);
 }
 
 /* }====================================================== */

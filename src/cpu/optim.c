@@ -20,8 +20,11 @@ typedef struct Pass {
 
 static Pass pass_of (Tensor *p, const Tensor *g, Tensor *const *s,
                      const Update *u) {
-  Pass a = { .p = tensor_data(p), .g = tensor_data(g), .lr = (real)u->lr,
-             .decay = (real)u->weight_decay, .first = u->step == 1 };
+  Pass a = { .p = tensor_data(p),
+             .g = tensor_data(g),
+             .lr = (real)u->lr,
+             .decay = (real)u->weight_decay,
+             .first = u->step == 1 };
   for (int i = 0; i < 3; i++) a.s[i] = s[i] != NULL ? tensor_data(s[i]) : NULL;
   for (int i = 0; i < 6; i++) a.h[i] = (real)u->h[i];
   for (int i = 0; i < 4; i++) a.flag[i] = u->flag[i];
@@ -48,8 +51,7 @@ static void sgd_range (void *ud, int64_t lo, int64_t hi) {
   }
 }
 
-void CPU(sgd) (Tensor *p, const Tensor *g, Tensor *const *s,
-               const Update *u) {
+void CPU (sgd)(Tensor *p, const Tensor *g, Tensor *const *s, const Update *u) {
   Pass a = pass_of(p, g, s, u);
   threads_range(p->numel, GRAIN, sgd_range, &a);
 }
@@ -70,8 +72,7 @@ static void adam_range (void *ud, int64_t lo, int64_t hi) {
       m[i] += (1 - b1) * (d - m[i]);
       v[i] = b2 * v[i] + (1 - b2) * d * d;
       most[i] = v[i] > most[i] ? v[i] : most[i];
-      p[i] = shrink * p[i] -
-             step * m[i] / (root(most[i]) * scale + eps);
+      p[i] = shrink * p[i] - step * m[i] / (root(most[i]) * scale + eps);
     }
     return;
   }
@@ -85,7 +86,7 @@ static void adam_range (void *ud, int64_t lo, int64_t hi) {
   }
 }
 
-void CPU(adam) (Tensor *p, const Tensor *g, Tensor *const *s,
+void CPU (adam)(Tensor *p, const Tensor *g, Tensor *const *s,
                 const Update *u) {
   Pass a = pass_of(p, g, s, u);
   a.h[3] = (real)(u->lr / (1 - pow(u->h[0], (double)u->step)));
@@ -106,7 +107,7 @@ static void squares_range (void *ud, int64_t lo, int64_t hi) {
   s->part[lo / GRAIN] = sum;
 }
 
-void CPU(square_sum) (const Tensor *x, double *sum) {
+void CPU (square_sum)(const Tensor *x, double *sum) {
   int64_t n = (x->numel + GRAIN - 1) / GRAIN;
   double few[16], *part = few;
   if (n > countof(few)) part = mem_scratch((size_t)n * sizeof *part);

@@ -76,8 +76,7 @@ VEC_INLINE real vec_sum (vec v) {
   real part[VEC];
   vec_store(part, v);
   for (int width = VEC / 2; width > 0; width /= 2)
-    for (int i = 0; i < width; i++)
-      part[i] += part[i + width];
+    for (int i = 0; i < width; i++) part[i] += part[i + width];
   return part[0];
 }
 
@@ -137,7 +136,7 @@ VEC_INLINE vec vec_from_f16 (const uint16_t *p) {
 #elif defined(__F16C__)
   return (vec)_mm256_cvtph_ps(_mm_loadu_si128((const void *)p));
 #elif defined(__aarch64__)
-  return (vec)vcvt_f32_f16((float16x4_t)*(const vec_half *)p);
+  return (vec)vcvt_f32_f16((float16x4_t) * (const vec_half *)p);
 #else
   vec_word h = __builtin_convertvector(*(const vec_half *)p, vec_word);
   vec_word sign = (h & 0x8000) << 16;

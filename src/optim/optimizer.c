@@ -62,8 +62,8 @@ static void check_options (const char *name, const Update *u) {
   if (!(u->lr >= 0))
     fnn_throw(FNN_EARG, "%s: lr must not be negative (got %g)", name, u->lr);
   if (!(u->weight_decay >= 0))
-    fnn_throw(FNN_EARG, "%s: weight_decay must not be negative (got %g)",
-              name, u->weight_decay);
+    fnn_throw(FNN_EARG, "%s: weight_decay must not be negative (got %g)", name,
+              u->weight_decay);
 }
 
 static void check_fraction (const char *name, const char *what, double v) {
@@ -72,7 +72,8 @@ static void check_fraction (const char *name, const char *what, double v) {
 }
 
 static Update sgd_update (const fnn_SgdOptions *s) {
-  Update u = { .lr = s->lr, .weight_decay = s->weight_decay,
+  Update u = { .lr = s->lr,
+               .weight_decay = s->weight_decay,
                .h = { s->momentum, s->dampening },
                .flag = { s->nesterov } };
   check_options("SGD", &u);
@@ -86,15 +87,15 @@ static Update sgd_update (const fnn_SgdOptions *s) {
 
 static Update adam_update (const fnn_AdamOptions *s) {
   const char *name = s->decoupled ? "AdamW" : "Adam";
-  Update u = { .lr = s->lr, .weight_decay = s->weight_decay,
+  Update u = { .lr = s->lr,
+               .weight_decay = s->weight_decay,
                .h = { s->beta1, s->beta2, s->eps },
                .flag = { s->decoupled, s->amsgrad } };
   check_options(name, &u);
   check_fraction(name, "beta1", s->beta1);
   check_fraction(name, "beta2", s->beta2);
   if (!(s->eps >= 0))
-    fnn_throw(FNN_EARG, "%s: eps must not be negative (got %g)", name,
-              s->eps);
+    fnn_throw(FNN_EARG, "%s: eps must not be negative (got %g)", name, s->eps);
   return u;
 }
 
