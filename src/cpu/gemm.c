@@ -47,10 +47,11 @@ static double work_of (const Gemm *g) {
 
 /* Whether the tiles read a in place, since few of them share what packing
 ** would cost.  Not rows that are whole pages apart, which would share the sets
-** of the first cache, nor columns that are nearly so. */
+** of the first cache, nor columns that are nearly so.  A row stride of 0 is a
+** broadcast row, and to Block a packed panel. */
 static bool a_in_place (const Gemm *g) {
   enum { PAGE = 4096 / sizeof(real), ROWS_SHARED = 512, COLS_SHARED = 128 };
-  if (g->a.source != SOURCE_REAL) return false;
+  if (g->a.source != SOURCE_REAL || g->a.row == 0) return false;
   if (g->a.col == 1)
     return (g->n <= ROWS_SHARED || g->m <= 2 * TILE_ROWS) &&
            (TILE_ROWS <= 8 || g->a.row % PAGE != 0 || g->m <= 8);
