@@ -15,6 +15,7 @@ static const char boxes_key = 0; /* registry: weak table, object -> box */
 */
 
 void guard_enter (lua_State *L, Lib *lib, Guard *g) {
+  if (lib->context == NULL) luaL_error(L, "fnn is closed in this state");
   g->context_before = fnn_use(lib->context);
   g->guarded_before = lib->guarded;
   lib->guarded = L;
@@ -223,8 +224,8 @@ static void **tobox (lua_State *L, int i) {
 void box_empty (lua_State *L, int i) {
   void **box = tobox(L, i);
   void *o = box != NULL ? *box : NULL;
-  if (o == NULL) return;
   Lib *lib = getlib(L);
+  if (o == NULL || lib->context == NULL) return;
   *box = NULL;
   fnn_Context *before = fnn_use(lib->context);
   fnn_Context *c = lib->context;
@@ -408,6 +409,7 @@ void addmethods (lua_State *L, Kind k, const luaL_Reg *methods) {
 
 /* __index of a namespace: upvalue 2 is its name. */
 static int namespace_index (lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
   find_method(L, 1, 2);
   return suggest(L, 1, 2, lua_tostring(L, lua_upvalueindex(2)));
 }

@@ -109,13 +109,13 @@ void lib_pushtensor (lua_State *L, const Lib *lib, fnn_Tensor *x) {
 }
 
 fnn_Tensor *lib_totensor (lua_State *L, const Lib *lib, int i) {
-  void **box = lua_touserdata(L, i);
-  if (box == NULL || *box == NULL || !lua_getmetatable(L, i)) return NULL;
+  if (lua_type(L, i) != LUA_TUSERDATA || !lua_getmetatable(L, i)) return NULL;
   const void *meta = lua_topointer(L, -1);
   lua_pop(L, 1);
-  if (meta == lib->meta[TENSOR]) return *box;
-  if (meta == lib->meta[PARAM]) return fnn_value(*box);
-  return NULL;
+  if (meta != lib->meta[TENSOR] && meta != lib->meta[PARAM]) return NULL;
+  void *o = *(void **)lua_touserdata(L, i);
+  if (o == NULL || meta == lib->meta[TENSOR]) return o;
+  return fnn_value(o);
 }
 
 static int protected_call (lua_State *L) {

@@ -48,7 +48,7 @@ static fnn_DataField checkfield (lua_State *L, int i) {
   if (f.x != NULL) return f;
   luaL_checktype(L, i, LUA_TTABLE);
   check_keys(L, i);
-  lua_geti(L, i, 1);
+  lua_rawgeti(L, i, 1);
   f.x = checktensor(L, -1);
   lua_pop(L, 1); /* the table holds it */
   f.convert = true;

@@ -38,7 +38,7 @@ static int graph_grad (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1), *gy = NULL;
   bool one = testobject(L, 2, PARAM) != NULL;
   if (!one) luaL_checktype(L, 2, LUA_TTABLE);
-  int n = one ? 1 : (int)luaL_len(L, 2);
+  int n = one ? 1 : (int)lua_rawlen(L, 2);
   int o = options(L, 3, grad_options);
   bool keep = opt_boolean(L, o, "retain_graph", false);
   check_create(L, o);
@@ -48,7 +48,7 @@ static int graph_grad (lua_State *L) {
   fnn_Tensor **g = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *g, 0);
   for (int i = 0; i < n; i++) {
     if (one) lua_pushvalue(L, 2);
-    else lua_geti(L, 2, i + 1);
+    else lua_rawgeti(L, 2, i + 1);
     p[i] = testobject(L, -1, PARAM);
     if (p[i] == NULL)
       return raise_error(L, "grad: element %d: expected a fnn.Param, got %s",
@@ -69,7 +69,7 @@ static int graph_grad (lua_State *L) {
       lua_pushboolean(L, 0);
       lua_rawseti(L, -2, i + 1);
     }
-  if (one) lua_geti(L, -1, 1);
+  if (one) lua_rawgeti(L, -1, 1);
   return 1;
 }
 

@@ -119,15 +119,15 @@ static int metadata (lua_State *L, int i, const char ***keys,
 static int save_safetensors (lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
-  int n = (int)luaL_len(L, 2);
+  int n = (int)lua_rawlen(L, 2);
   const char **names =
       lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *names, 0);
   fnn_Tensor **x = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *x, 0);
   for (int i = 0; i < n; i++) {
-    lua_geti(L, 2, i + 1);
+    lua_rawgeti(L, 2, i + 1);
     luaL_checktype(L, -1, LUA_TTABLE);
-    lua_geti(L, -1, 1);
-    lua_geti(L, -2, 2);
+    lua_rawgeti(L, -1, 1);
+    lua_rawgeti(L, -2, 2);
     names[i] = lua_tostring(L, -2);
     x[i] = testtensor(L, -1);
     if (lua_type(L, -2) != LUA_TSTRING || x[i] == NULL)

@@ -18,11 +18,11 @@ static fnn_Param **checkparams (lua_State *L, int i, int *n) {
   i = lua_absindex(L, i);
   fnn_Param *one = testobject(L, i, PARAM);
   if (one == NULL) luaL_checktype(L, i, LUA_TTABLE);
-  *n = one != NULL ? 1 : (int)luaL_len(L, i);
+  *n = one != NULL ? 1 : (int)lua_rawlen(L, i);
   fnn_Param **p = lua_newuserdatauv(L, (size_t)(*n + 1) * sizeof *p, 0);
   p[0] = one;
   for (int k = 0; one == NULL && k < *n; k++) {
-    lua_geti(L, i, k + 1);
+    lua_rawgeti(L, i, k + 1);
     p[k] = testobject(L, -1, PARAM);
     if (p[k] == NULL)
       raise_error(L,
@@ -71,10 +71,10 @@ static void sgd_add (fnn_Optimizer *opt, int n, fnn_Param *const *p,
 
 static void read_betas (lua_State *L, int o, double *a, double *b) {
   if (o == 0 || lua_getfield(L, o, "betas") == LUA_TNIL) return;
-  if (lua_type(L, -1) != LUA_TTABLE || luaL_len(L, -1) != 2)
+  if (lua_type(L, -1) != LUA_TTABLE || (lua_Integer)lua_rawlen(L, -1) != 2)
     raise_error(L, "option 'betas': expected a table of two numbers");
-  lua_geti(L, -1, 1);
-  lua_geti(L, -2, 2);
+  lua_rawgeti(L, -1, 1);
+  lua_rawgeti(L, -2, 2);
   *a = luaL_checknumber(L, -2);
   *b = luaL_checknumber(L, -1);
   lua_pop(L, 3);
@@ -118,7 +118,7 @@ static void add_group (lua_State *L, const Maker *m, fnn_Optimizer *opt, int g,
 
 static bool has_groups (lua_State *L, int i) {
   if (lua_type(L, i) != LUA_TTABLE) return false;
-  bool table = lua_geti(L, i, 1) == LUA_TTABLE;
+  bool table = lua_rawgeti(L, i, 1) == LUA_TTABLE;
   lua_pop(L, 1);
   return table;
 }
@@ -128,9 +128,9 @@ static int construct (lua_State *L, const Maker *m, Options v) {
   void **box = newbox(L, OPTIMIZER);
   guard(L, *box = fnn_retain(m->make()));
   if (has_groups(L, 1)) {
-    lua_Integer n = luaL_len(L, 1);
+    lua_Integer n = (lua_Integer)lua_rawlen(L, 1);
     for (lua_Integer i = 1; i <= n; i++) {
-      lua_geti(L, 1, i);
+      lua_rawgeti(L, 1, i);
       luaL_checktype(L, -1, LUA_TTABLE);
       add_group(L, m, *box, -1, v);
       lua_pop(L, 1);
@@ -310,7 +310,7 @@ static int optimizer_state (lua_State *L) {
 ** pushed, or nil; checked against the Param's shape. */
 static fnn_Tensor *state_tensor (lua_State *L, int i, const char *name,
                                  const fnn_Param *p) {
-  lua_geti(L, -1, i + 1);
+  lua_rawgeti(L, -1, i + 1);
   if (!lua_istable(L, -1))
     raise_error(L, "load_state: parameter %d has no state", i + 1);
   lua_getfield(L, -1, name);
@@ -340,14 +340,15 @@ static int optimizer_load_state (lua_State *L) {
   lua_getfield(L, 2, "tensors");
   if (!lua_istable(L, -1) || !lua_istable(L, -2))
     return raise_error(L, "load_state: expected what state() returns");
-  if (luaL_len(L, -1) != n || luaL_len(L, -2) != n)
+  if ((lua_Integer)lua_rawlen(L, -1) != n ||
+      (lua_Integer)lua_rawlen(L, -2) != n)
     return raise_error(L,
                        "load_state: the state of %d parameters does not "
                        "fit %d",
-                       (int)luaL_len(L, -1), n);
+                       (int)lua_rawlen(L, -1), n);
   for (int write = 0; write <= 1; write++)
     for (int i = 0; i < n; i++) {
-      lua_geti(L, -2, i + 1);
+      lua_rawgeti(L, -2, i + 1);
       lua_Integer step = luaL_checkinteger(L, -1);
       lua_pop(L, 1);
       for (int k = 0; (name = fnn_optimizer_state_name(o, k)) != NULL; k++) {

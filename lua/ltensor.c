@@ -18,9 +18,9 @@ static int table_shape (lua_State *L, int i, int64_t *shape) {
   while (lua_type(L, -1) == LUA_TTABLE) {
     if (n == FNN_MAXDIM)
       raise_error(L, "tensor: tables nested deeper than %d", FNN_MAXDIM);
-    shape[n] = luaL_len(L, -1);
+    shape[n] = (lua_Integer)lua_rawlen(L, -1);
     if (shape[n++] == 0) break;
-    lua_geti(L, -1, 1);
+    lua_rawgeti(L, -1, 1);
     lua_remove(L, -2);
   }
   lua_pop(L, 1);
@@ -58,7 +58,7 @@ static void store_table (lua_State *L, Fill *f, int depth) {
   if (lua_type(L, -1) != LUA_TTABLE)
     raise_error(L, "tensor: expected a table at depth %d, got %s", depth + 1,
                 luaL_typename(L, -1));
-  lua_Integer n = luaL_len(L, -1);
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
   if (n != f->shape[depth])
     raise_error(L,
                 "tensor: ragged tables: %d elements at depth %d, where "
@@ -66,7 +66,7 @@ static void store_table (lua_State *L, Fill *f, int depth) {
                 (int)n, depth + 1, (int)f->shape[depth]);
   luaL_checkstack(L, 2, "tensor");
   for (lua_Integer k = 1; k <= n; k++) {
-    lua_geti(L, -1, k);
+    lua_rawgeti(L, -1, k);
     store_table(L, f, depth + 1);
     lua_pop(L, 1);
   }
@@ -74,14 +74,14 @@ static void store_table (lua_State *L, Fill *f, int depth) {
 
 /* A flat table with a shape given behind it. */
 static void store_flat (lua_State *L, int i, Fill *f, int64_t numel) {
-  lua_Integer n = luaL_len(L, i);
+  lua_Integer n = (lua_Integer)lua_rawlen(L, i);
   if (n != numel) {
     ShapeText text;
     raise_error(L, "tensor: %d elements do not fill shape %s", (int)n,
                 shape_print(&text, f->ndim, f->shape));
   }
   for (lua_Integer k = 1; k <= n; k++) {
-    lua_geti(L, i, k);
+    lua_rawgeti(L, i, k);
     store(L, f);
     lua_pop(L, 1);
   }
@@ -91,8 +91,8 @@ static void store_flat (lua_State *L, int i, Fill *f, int64_t numel) {
 ** numbers the default dtype, whatever their subtype. */
 static fnn_Dtype table_dtype (lua_State *L, int i) {
   lua_pushvalue(L, i);
-  while (lua_type(L, -1) == LUA_TTABLE) {
-    lua_geti(L, -1, 1);
+  for (int k = 0; k <= FNN_MAXDIM && lua_istable(L, -1); k++) {
+    lua_rawgeti(L, -1, 1);
     lua_remove(L, -2);
   }
   bool boolean = lua_isboolean(L, -1);
@@ -109,7 +109,7 @@ static int tensor_from (lua_State *L) {
   if (testtensor(L, 1) == NULL && !lua_isnumber(L, 1) && !lua_isboolean(L, 1))
     luaL_checktype(L, 1, LUA_TTABLE);
   int next, given = 0;
-  if (lua_type(L, 2) == LUA_TTABLE && luaL_len(L, 2) == 0)
+  if (lua_type(L, 2) == LUA_TTABLE && (lua_Integer)lua_rawlen(L, 2) == 0)
     next = 2; /* options */
   else given = checkshape(L, 2, shape, &next);
   int o = options(L, next, like_options);

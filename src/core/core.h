@@ -227,7 +227,7 @@ Tensor *tensor_scalar (double v, fnn_Dtype t, const fnn_Device *d)
 Tensor *tensor_view (const Tensor *x, int ndim, const int64_t *shape,
                      const int64_t *stride, int64_t offset);
 Tensor *tensor_alias (const Tensor *x); /* the same view, plain */
-/* A dense tensor over s, whose reference it takes. */
+/* A dense tensor over s. */
 Tensor *tensor_over (fnn_Storage *s, int ndim, const int64_t *shape,
                      fnn_Dtype t);
 
@@ -329,10 +329,10 @@ struct Node {
   uint8_t nsave;
   bool spent;          /* passed by a walk that did not keep the graph */
   uint8_t dtype, ndim; /* of the output */
-  bool queued;
-  int pending;   /* in a walk: consumers that have not given yet */
-  Tensor *gy;    /* in a walk: what they gave so far */
-  Object *hooks; /* a chain of Hook objects */
+  struct Walk *walk;   /* that it waits in, or is visited by */
+  int pending;         /* in a walk: consumers that have not given yet */
+  Tensor *gy;          /* in a walk: what they gave so far */
+  Object *hooks;       /* a chain of Hook objects */
   int64_t shape[FNN_MAXDIM];
   int64_t i[NODE_ARGS]; /* the op's own arguments */
   double a[4];

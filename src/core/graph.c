@@ -226,6 +226,11 @@ static void custom_back (Node *n, Tensor *gy) {
 
 void fnn_record (Tensor *y, const char *name, int n, Tensor *const *x,
                  fnn_Back back, void (*release)(void *ud), void *ud) {
+  if (y->source != NULL)
+    fnn_throw(FNN_EGRAPH,
+              "record: the result of %s is in a graph already "
+              "(detach it)",
+              name);
   Custom *c = object_new(&custom_type, sizeof *c);
   strncpy(c->name, name, sizeof c->name - 1);
   c->rule = (Rule){ c->name, custom_back };
@@ -257,6 +262,7 @@ typedef struct Walk {
   struct Walk *outer; /* of the walk that this one runs inside */
   Node **heap;
   size_t n, cap;
+  Node *now; /* being visited */
   Leaf *leaves;
   size_t nleaves, leafcap;
   bool collects; /* for fnn_grad: else every Param takes its own */
@@ -271,7 +277,7 @@ static void walk_destroy (void *o) {
     Node *n = w->heap[i];
     fnn_release(n->gy);
     n->gy = NULL;
-    n->queued = false;
+    n->walk = NULL;
     fnn_release(n);
   }
   for (size_t i = 0; i < w->nleaves; i++) {
@@ -282,13 +288,25 @@ static void walk_destroy (void *o) {
   mem_free(w->heap, w->cap * sizeof *w->heap);
   for (int i = 0; i < w->nwant; i++) fnn_release(w->got[i]);
   mem_free(w->got, (size_t)w->nwant * sizeof *w->got);
-  context_now->walk = w->outer;
+  if (w->now != NULL) w->now->walk = NULL;
+  fnn_release(w->now);
+  if (context_now->walk == w) context_now->walk = w->outer;
 }
 
 static const Type walk_type = { "walk", walk_destroy };
 
+/* A walk keeps what it knows of a node in the node: a hook or a derivative may
+** start another walk, but not through nodes that this one has not left. */
+static void check_free (const Walk *w, const Node *n) {
+  if (n->walk != NULL && n->walk != w)
+    fnn_throw(FNN_EGRAPH,
+              "backward: %s is part of a backward that is running: a hook or "
+              "derivative cannot go through its own graph",
+              n->rule->name);
+}
+
 static void push (Walk *w, Node *n) {
-  if (n->queued) return;
+  if (n->walk != NULL) return;
   if (w->n == w->cap) {
     size_t cap = w->cap == 0 ? 64 : 2 * w->cap;
     w->heap =
@@ -300,7 +318,7 @@ static void push (Walk *w, Node *n) {
        i = (i - 1) / 2)
     w->heap[i] = w->heap[(i - 1) / 2];
   w->heap[i] = fnn_retain(n);
-  n->queued = true;
+  n->walk = w;
 }
 
 /* The latest node; its reference becomes the caller's. */
@@ -313,7 +331,6 @@ static Node *pop (Walk *w) {
     w->heap[i] = w->heap[k];
   }
   w->heap[i] = last;
-  top->queued = false;
   return top;
 }
 
@@ -472,6 +489,7 @@ void graph_give (Node *n, int i, Tensor *gx) {
   Walk *w = context_now->walk;
   if (s->type == &param_type) give_param(w, (Param *)s, g);
   else {
+    check_free(w, (Node *)s);
     accumulate(&((Node *)s)->gy, g);
     push(w, (Node *)s);
   }
@@ -533,17 +551,22 @@ static void walk (Walk *w, Tensor *x, Tensor *gy, bool keep) {
   bool mode = fnn_grad_mode(false);
   if (s->type == &param_type) give_param(w, (Param *)s, gy);
   else {
+    check_free(w, (Node *)s);
     accumulate(&((Node *)s)->gy, gy);
     push(w, (Node *)s);
   }
   while (w->n > 0) {
     size_t m = fnn_mark();
-    frame_room(1);
-    visit(frame_adopt(pop(w)), keep);
+    w->now = pop(w);
+    visit(w->now, keep);
+    w->now->walk = NULL;
+    fnn_release(w->now);
+    w->now = NULL;
     fnn_escape(m, NULL);
     fnn_poll();
   }
   give_leaves(w);
+  context_now->walk = w->outer;
   fnn_grad_mode(mode);
 }
 

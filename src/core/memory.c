@@ -417,7 +417,7 @@ static bool keep_tiny (fnn_Storage *s) {
 
 fnn_Storage *storage_new (const fnn_Device *d, size_t bytes) {
   fnn_Context *c = context();
-  if (bytes > SIZE_MAX / 4) out_of_memory(c->account, d->name, bytes);
+  if (bytes > (size_t)1 << 53) out_of_memory(c->account, d->name, bytes);
   fnn_Storage *s = take_tiny(c, d, bytes);
   if (s == NULL) s = storage_try(c->account, d, bytes);
   if (s == NULL) {

@@ -36,7 +36,7 @@ Tensor *tensor_over (fnn_Storage *s, int ndim, const int64_t *shape,
                      fnn_Dtype t) {
   Tensor *x = geometry(ndim, shape, t);
   shape_strides(ndim, shape, x->stride);
-  x->storage = s;
+  x->storage = storage_retain(s);
   return x;
 }
 

@@ -7,6 +7,8 @@
 static double square_sum (const Tensor *x) {
   double sum = 0;
   x = tensor_dense(x);
+  if (x->dtype == FNN_F16 || x->dtype == FNN_BF16)
+    x = tensor_convert(x, FNN_F32);
   kernel(x, square_sum)(x, &sum);
   return sum;
 }

@@ -46,6 +46,8 @@ static void add_group (fnn_Optimizer *o, int n, fnn_Param *const *p,
       fnn_throw(FNN_EARG, "%s: parameter %d of shape %s is in the list twice",
                 o->rule->name, i + 1, shape_text(p[i]->value));
   }
+  if (n == 0)
+    fnn_throw(FNN_EARG, "%s: a group has no parameters", o->rule->name);
   Group *groups = mem_new((size_t)(o->ngroups + 1) * sizeof *groups);
   if (o->ngroups > 0)
     memcpy(groups, o->groups, (size_t)o->ngroups * sizeof *groups);
@@ -234,6 +236,8 @@ void fnn_optimizer_set_state (fnn_Optimizer *o, fnn_Param *p, int k,
               o->rule->name);
   if (fnn_optimizer_state_name(o, k) == NULL)
     fnn_throw(FNN_EARG, "%s: there is no state %d", o->rule->name, k);
+  if (step < 0)
+    fnn_throw(FNN_EARG, "%s: %lld steps", o->rule->name, (long long)step);
   if (x != NULL && !tensor_same_shape(x, p->value))
     fnn_throw(FNN_ESHAPE, "%s: the state has shape %s, the parameter %s",
               o->rule->name, shape_text(x), shape_text(p->value));
