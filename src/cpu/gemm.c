@@ -4,10 +4,10 @@
 ** packs for himself what it needs: no thread waits for another.  Within a
 ** rectangle, for each block of k: columns of b are packed, or read in place;
 ** then, for each block of rows, a is packed, or read in place, and the tiles
-** run.  Meanwhile they fetch the columns of b that come next.
+** run.  Meanwhile they fetch what comes next into the cache.
 **
-** How c is cut depends on the number of threads, but no element of c does: it
-** is always summed in blocks of gemm_depth(k) (see gemm.h). */
+** How c is cut depends on the number of threads, but no element of c does: k is
+** always cut as gemm_depth tells (see gemm.h). */
 
 #include "gemm.h"
 
@@ -26,11 +26,11 @@ enum { DEPTH = 344, ROWS = 144 };
 enum { NARROW = 4 * TILE_COLS, WIDE = 16 * TILE_COLS };
 
 enum {
-  ALONE = 400000,   /* multiplications that one thread does by itself */
-  TASK = 800000000, /* that a task has at most: it ends within 50 ms */
-  AREA = 65536,     /* elements of c that a task has rather than less work */
-  PACKING = 16,     /* multiplications that packing an element costs */
-  STACK = 4096      /* reals of scratch that lie on the stack */
+  ALONE = 400000,         /* multiplications that one thread does by itself */
+  TASK = VEC * 100000000, /* that a task has at most: it ends within 50 ms */
+  AREA = 65536, /* elements of c that a task has rather than less work */
+  PACKING = 16, /* multiplications that packing an element costs */
+  STACK = 4096  /* reals of scratch that lie on the stack */
 };
 
 /* Depth of the blocks that k is cut into: about equal, a multiple of 8. */
@@ -50,7 +50,7 @@ static double work_of (const Gemm *g) {
 ** of the first cache, nor columns that are nearly so. */
 static bool a_in_place (const Gemm *g) {
   enum { PAGE = 4096 / sizeof(real), ROWS_SHARED = 512, COLS_SHARED = 128 };
-  if (g->a.source != SOURCE_REAL) return false;
+  if (!source_is_real(g->a.source)) return false;
   if (g->a.col == 1)
     return (g->n <= ROWS_SHARED || g->m <= 2 * TILE_ROWS) &&
            (TILE_ROWS <= 8 || g->a.row % PAGE != 0 || g->m <= 8);
@@ -61,7 +61,7 @@ static bool a_in_place (const Gemm *g) {
 /* Whether they read whole panels of b in place.  A narrow panel would be a
 ** few bytes of each page it touches. */
 static bool b_in_place (const Gemm *g) {
-  return g->b.source == SOURCE_REAL && g->b.col == 1 &&
+  return source_is_real(g->b.source) && g->b.col == 1 &&
          g->m <= (VEC_BYTES == 64 ? ROWS : 2 * TILE_ROWS);
 }
 
@@ -113,7 +113,7 @@ static int flags_of (const Gemm *g, int64_t k0, int64_t k) {
 ** panel or, where columns are contiguous, a line of one column, and after each
 ** round of columns the lines beside those. */
 static void fetch_next (Block *block, Operand x, int64_t n) {
-  int64_t size = x.source == SOURCE_REAL ? sizeof(real) : 2;
+  int64_t size = source_is_real(x.source) ? sizeof(real) : 2;
   int64_t step = (x.col == 1 ? x.row : x.col) * size;
   int64_t line = TILE_COLS * size;
   block->next_panels = 0;
@@ -151,7 +151,8 @@ static void slice_rows (const Gemm *g, Slice s, const Columns *at, real *ap) {
     }
     if (i + ROWS < end) {
       Operand next = operand_at(a, ROWS, 0);
-      fetch_next(&block, operand_transposed(next), min64(ROWS, end - i - ROWS));
+      fetch_next(&block, operand_transposed(next),
+                 min64(ROWS, end - i - ROWS));
     } else {
       block.next = at->b.next;
       block.next_panels = at->b.next_panels;
@@ -228,8 +229,10 @@ typedef struct Slices {
 static void slice_task (void *ud, int64_t task, int worker) {
   const Slices *p = ud;
   const Gemm *g = p->g;
-  Slice s = { .i = task / p->across * p->m, .j = task % p->across * p->n,
-              .k0 = p->k0, .k1 = p->k1 };
+  Slice s = { .i = task / p->across * p->m,
+              .j = task % p->across * p->n,
+              .k0 = p->k0,
+              .k1 = p->k1 };
   s.m = min64(p->m, g->m - s.i);
   s.n = min64(p->n, g->n - s.j);
   slice_run(g, s, p->scratch + worker * p->each, p->packed);
@@ -275,23 +278,24 @@ static void slices_run (const Gemm *g, int width, const real *packed) {
 
 /* }====================================================== */
 
-int64_t CPU(gemm_scratch) (const Gemm *g) {
+int64_t CPU (gemm_scratch)(const Gemm *g) {
   if (CPU(gemv_fits)(g)) return CPU(gemv_scratch)(g);
   return slice_scratch(g, g->m, g->n, false);
 }
 
-void CPU(gemm_serial) (const Gemm *g, real *scratch) {
+void CPU (gemm_serial)(const Gemm *g, real *scratch) {
   if (CPU(gemv_fits)(g)) CPU(gemv_serial)(g, scratch);
   else slice_run(g, (Slice){ 0, g->m, 0, g->n, 0, g->k }, scratch, NULL);
 }
 
-void CPU(gemm) (const Gemm *g) {
+void CPU (gemm)(const Gemm *g) {
   size_t mark = fnn_mark();
   if (work_of(g) <= ALONE) {
     _Alignas(64) real stack[STACK];
     int64_t size = CPU(gemm_scratch)(g);
-    bool fits = size <= STACK;
-    CPU(gemm_serial)(g, fits ? stack : mem_scratch((size_t)size * sizeof(real)));
+    real *scratch = stack;
+    if (size > STACK) scratch = mem_scratch((size_t)size * sizeof(real));
+    CPU(gemm_serial)(g, scratch);
   } else if (CPU(gemv_fits)(g)) {
     CPU(gemv)(g);
   } else {
@@ -306,13 +310,13 @@ void CPU(gemm) (const Gemm *g) {
 ** =======================================================
 */
 
-size_t CPU(gemm_packed_size) (int64_t k, int64_t n) {
+size_t CPU (gemm_packed_size)(int64_t k, int64_t n) {
   int64_t depth = gemm_depth(k);
   int64_t blocks = max64(1, divide_up(k, max64(depth, 1)));
   return (size_t)(blocks * panels(n) * gemm_panel(depth)) * sizeof(real);
 }
 
-void CPU(gemm_prepack) (int64_t k, int64_t n, Operand b, void *blob) {
+void CPU (gemm_prepack)(int64_t k, int64_t n, Operand b, void *blob) {
   int64_t depth = gemm_depth(k);
   real *to = blob;
   for (int64_t k0 = 0; k0 < k; k0 += depth) {
@@ -321,7 +325,7 @@ void CPU(gemm_prepack) (int64_t k, int64_t n, Operand b, void *blob) {
   }
 }
 
-void CPU(gemm_packed) (const Gemm *g, const void *blob) {
+void CPU (gemm_packed)(const Gemm *g, const void *blob) {
   size_t mark = fnn_mark();
   slices_run(g, work_of(g) <= ALONE ? 1 : threads_width(), blob);
   fnn_escape(mark, NULL);

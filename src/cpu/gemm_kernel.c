@@ -109,14 +109,18 @@ typedef struct Finish {
       VEC_HIDE(f); \
       ahead += f->next.turn; \
     } \
-    if (f->flags & TILE_SCALE) { ROWS(SCALE) } \
+    if (f->flags & TILE_SCALE) { \
+      ROWS(SCALE) \
+    } \
     if (f->flags & TILE_ADD) WALK(ROWS, ADD) \
     if (f->flags & TILE_BIAS) { \
       vec bias0 = vec_load(f->bias), bias1 = bias0; \
       if (wide) bias1 = vec_load(f->bias + VEC); \
       ROWS(BIAS) \
     } \
-    if (f->flags & TILE_RELU) { ROWS(RELU) } \
+    if (f->flags & TILE_RELU) { \
+      ROWS(RELU) \
+    } \
     WALK(ROWS, STORE) \
   }
 
@@ -135,6 +139,7 @@ typedef struct Finish {
   ENTRY(thin_by_k, h, 1, stride, false) \
   ENTRY(thin_by_row, h, stride, 1, false)
 
+/* clang-format off */
 HEIGHT(1) HEIGHT(2) HEIGHT(3) HEIGHT(4) HEIGHT(5)
 #if TILE_ROWS >= 6
 HEIGHT(6)
@@ -146,23 +151,27 @@ HEIGHT(7) HEIGHT(8) HEIGHT(9) HEIGHT(10) HEIGHT(11) HEIGHT(12)
 HEIGHT(13) HEIGHT(14)
 #endif
 
-typedef void (*Tile) (int64_t k, const real *a, int64_t stride,
-                      const real *b, int64_t ldb, const Finish *f);
+typedef void (*Tile)(int64_t k, const real *a, int64_t stride, const real *b,
+                     int64_t ldb, const Finish *f);
+/* clang-format on */
 
-#define LIST_5(name) \
-  NULL, name##_1, name##_2, name##_3, name##_4, name##_5
+#define LIST_5(name) NULL, name##_1, name##_2, name##_3, name##_4, name##_5
 #if TILE_ROWS == 5
-#define LIST(name) { LIST_5(name) }
+#define LIST(name) \
+  { LIST_5(name) }
 #elif TILE_ROWS == 6
-#define LIST(name) { LIST_5(name), name##_6 }
+#define LIST(name) \
+  { LIST_5(name), name##_6 }
 #else
 #define LIST_12(name) \
-  LIST_5(name), name##_6, name##_7, name##_8, name##_9, name##_10, \
-      name##_11, name##_12
+  LIST_5(name), name##_6, name##_7, name##_8, name##_9, name##_10, name##_11, \
+      name##_12
 #if TILE_ROWS == 12
-#define LIST(name) { LIST_12(name) }
+#define LIST(name) \
+  { LIST_12(name) }
 #else
-#define LIST(name) { LIST_12(name), name##_13, name##_14 }
+#define LIST(name) \
+  { LIST_12(name), name##_13, name##_14 }
 #endif
 #endif
 
@@ -211,8 +220,11 @@ static void column (const Block *s, int64_t p, const real *b) {
   bool packed = s->a_row == 0, rows = !packed && s->a_col == 1;
   int64_t n = s->n - p * TILE_COLS, h;
   const Tile *tile = tiles[rows][n > VEC];
-  Finish f = { .c = s->c + p * TILE_COLS, .ldc = s->ldc, .alpha = s->alpha,
-               .flags = s->flags, .next = s->next };
+  Finish f = { .c = s->c + p * TILE_COLS,
+               .ldc = s->ldc,
+               .alpha = s->alpha,
+               .flags = s->flags,
+               .next = s->next };
   if (s->flags & TILE_BIAS) f.bias = s->bias + p * TILE_COLS;
   /* The first tile fetches the panel of this place of what is next. */
   if (p < s->next_panels) f.next.at += p * s->next_panel;
@@ -227,7 +239,7 @@ static void column (const Block *s, int64_t p, const real *b) {
   }
 }
 
-void CPU(gemm_block) (const Block *s) {
+void CPU (gemm_block)(const Block *s) {
   for (int64_t p = 0; p * TILE_COLS < s->n; p++)
     column(s, p, s->b + p * s->panel);
 }

@@ -12,8 +12,8 @@ enum {
   /* Columns, or rows, of w read side by side: memory likes many. */
   STREAMS = VEC_BYTES == 64 ? 16 : 8,
   DEEP = 8,
-  DEPTH = 512,   /* of k: so much of all streams fits in the first cache */
-  WIDE = 1024,   /* columns of y summed at a time */
+  DEPTH = 512, /* of k: so much of all streams fits in the first cache */
+  WIDE = 1024, /* columns of y summed at a time */
   SHARE_LEAST = 65536, /* elements of w that a task reads */
   SHARE_MOST = 524288, /* for dot products */
   ROWS_MOST = 1 << 27  /* for sums of rows: it ends within 50 ms */
@@ -132,8 +132,8 @@ VEC_INLINE void sums (const Gemv *g, int64_t j, int64_t n, Source source) {
     for (int64_t i = 0; i < g->rows; i++) memset(part[i], 0, n * sizeof(real));
     for (; k + DEEP <= end; k += DEEP)
       for (int64_t i = 0; i < g->rows; i++)
-        add_rows(DEEP, n, g->x + i * g->k + k, operand_at(g->w, k, j),
-                 part[i], source);
+        add_rows(DEEP, n, g->x + i * g->k + k, operand_at(g->w, k, j), part[i],
+                 source);
     for (; k < end; k++)
       for (int64_t i = 0; i < g->rows; i++)
         add_rows(1, n, g->x + i * g->k + k, operand_at(g->w, k, j), part[i],
@@ -156,19 +156,14 @@ VEC_INLINE void sums_range (const Gemv *g, int64_t lo, int64_t hi,
 static bool by_dots (const Gemv *g) { return g->w.row == 1; }
 
 VEC_INLINE void range_of (const Gemv *g, int64_t lo, int64_t hi, Source s) {
-  if (by_dots(g))
-    dots_range(g, lo, hi, s);
-  else
-    sums_range(g, lo, hi, s);
+  if (by_dots(g)) dots_range(g, lo, hi, s);
+  else sums_range(g, lo, hi, s);
 }
 
 static void range (const Gemv *g, int64_t lo, int64_t hi) {
-  if (g->w.source == SOURCE_REAL)
-    range_of(g, lo, hi, SOURCE_REAL);
-  else if (g->w.source == SOURCE_F16)
-    range_of(g, lo, hi, SOURCE_F16);
-  else
-    range_of(g, lo, hi, SOURCE_BF16);
+  if (source_is_real(g->w.source)) range_of(g, lo, hi, SOURCE_REAL);
+  else if (g->w.source == SOURCE_F16) range_of(g, lo, hi, SOURCE_F16);
+  else range_of(g, lo, hi, SOURCE_BF16);
 }
 
 /* Whether y's few rows are c's columns. */
@@ -176,19 +171,19 @@ static bool is_swapped (const Gemm *p) { return p->n < p->m; }
 
 /* Sums of rows are for one row of y, which tiles do as well from two on, and
 ** for columns, of which tiles would hold too few. */
-bool CPU(gemv_fits) (const Gemm *p) {
+bool CPU (gemv_fits)(const Gemm *p) {
   if (is_swapped(p))
     return p->n <= GEMV_ROWS && (p->a.col == 1 || p->a.row == 1);
   return (p->m <= GEMV_ROWS && p->b.row == 1) || (p->m == 1 && p->b.col == 1);
 }
 
-int64_t CPU(gemv_scratch) (const Gemm *p) {
+int64_t CPU (gemv_scratch)(const Gemm *p) {
   return CPU(gemv_fits)(p) ? (is_swapped(p) ? p->n : p->m) * p->k : 0;
 }
 
 /* x is read in place where it can be, else copied to scratch. */
 static const real *rows_of (Operand x, int64_t rows, int64_t k, real *to) {
-  if (x.source == SOURCE_REAL && x.col == 1 && (rows == 1 || x.row == k))
+  if (source_is_real(x.source) && x.col == 1 && (rows == 1 || x.row == k))
     return x.data;
   for (int64_t i = 0; i < rows; i++)
     for (int64_t j = 0; j < k; j++)
@@ -197,8 +192,12 @@ static const real *rows_of (Operand x, int64_t rows, int64_t k, real *to) {
 }
 
 static Gemv gemv_of (const Gemm *p, real *scratch) {
-  Gemv g = { .k = p->k, .y = p->c, .bias = p->bias, .alpha = p->alpha,
-             .accumulate = p->accumulate, .relu = p->relu };
+  Gemv g = { .k = p->k,
+             .y = p->c,
+             .bias = p->bias,
+             .alpha = p->alpha,
+             .accumulate = p->accumulate,
+             .relu = p->relu };
   Operand x = p->a;
   if (is_swapped(p)) {
     x = operand_transposed(p->b);
@@ -218,7 +217,7 @@ static Gemv gemv_of (const Gemm *p, real *scratch) {
   return g;
 }
 
-void CPU(gemv_serial) (const Gemm *p, real *scratch) {
+void CPU (gemv_serial)(const Gemm *p, real *scratch) {
   Gemv g = gemv_of(p, scratch);
   range(&g, 0, g.n);
 }
@@ -230,7 +229,7 @@ static void task (void *ud, int64_t t, int worker) {
 }
 
 /* Equal shares for all threads, but no tiny ones; huge ones in parts. */
-void CPU(gemv) (const Gemm *p) {
+void CPU (gemv)(const Gemm *p) {
   int64_t size = CPU(gemv_scratch)(p);
   Gemv g = gemv_of(p, mem_scratch((size_t)size * sizeof(real)));
   int64_t least = SHARE_LEAST / max64(1, g.k);
