@@ -21,7 +21,8 @@ PKGS    := jansson libpng zlib
 LUA_CFLAGS := $(shell pkg-config --cflags $(LUA))
 LUA_LIBS   := $(shell pkg-config --libs $(LUA))
 # The program takes Lua whole from the static library, where there is one.
-LUA_WHOLE  := $(wildcard $(shell pkg-config --variable=libdir $(LUA))/lib$(LUA).a)
+LUA_WHOLE  := $(wildcard \
+  $(shell pkg-config --variable=libdir $(LUA))/lib$(LUA).a)
 LIBS    := $(shell pkg-config --libs $(PKGS)) -lm -lpthread
 
 # Line editing in the program, where libedit is.
@@ -248,4 +249,4 @@ clean:
 .DELETE_ON_ERROR:
 .PHONY: all tests fuzzers test asan tsan fuzz bench install install-module \
   uninstall clean
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)

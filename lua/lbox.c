@@ -72,20 +72,48 @@ int raise_error (lua_State *L, const char *fmt, ...) {
   return lua_error(L);
 }
 
-/* The collector sees boxes of a few bytes; this sees their tensors. */
-void collect_if_due (lua_State *L, Lib *lib) {
-  fnn_Context *c = lib->context;
-  uint64_t due = (uint64_t)32 << 20;
-  if (lib->collected_live / 2 > due) due = lib->collected_live / 2;
-  if (c->since_collect <= due || lib->collecting || c->frame != NULL) return;
-  if (!lua_gc(L, LUA_GCISRUNNING)) return;
+static int nothing (lua_State *L) {
+  (void)L;
+  return 0;
+}
+
+/* A finalizer that Lua has no memory to call is lost, and what it was to
+** release with it.  Calling a function first makes the room that it takes. */
+bool collect (lua_State *L, Lib *lib) {
+  if (lib->collecting || !lua_gc(L, LUA_GCISRUNNING)) return false;
+  if (!lua_checkstack(L, 1)) return false;
+  lua_pushcfunction(L, nothing);
+  if (lua_pcall(L, 0, 0, 0) != LUA_OK) {
+    lua_pop(L, 1);
+    return false;
+  }
   lib->collecting = true;
   lua_gc(L, LUA_GCCOLLECT);
   lib->collecting = false;
-  c->since_collect = 0;
+  return true;
+}
+
+static uint64_t live_bytes (fnn_Context *c) {
   fnn_Context *before = fnn_use(c);
-  lib->collected_live = fnn_memory().live;
+  uint64_t live = fnn_memory().live;
   fnn_use(before);
+  return live;
+}
+
+/* The collector sees boxes of a few bytes; this sees their tensors.  What was
+** released, or found by a cycle of Lua's own, was made and is not held: only
+** what has stayed counts.  It is never more than what was made. */
+void collect_if_due (lua_State *L, Lib *lib) {
+  fnn_Context *c = lib->context;
+  uint64_t due = (uint64_t)32 << 20, live;
+  if (lib->collected_live / 2 > due) due = lib->collected_live / 2;
+  if (c->since_collect <= due || lib->collecting || c->frame != NULL) return;
+  live = live_bytes(c);
+  c->since_collect = live > lib->collected_live ? live - lib->collected_live
+                                                : 0;
+  if (c->since_collect <= due || !collect(L, lib)) return;
+  c->since_collect = 0;
+  lib->collected_live = live_bytes(c);
 }
 
 /* }====================================================== */
@@ -138,6 +166,13 @@ void pushobject (lua_State *L, Kind k, void *o) {
   lua_remove(L, -2);
 }
 
+void enter_box (lua_State *L) {
+  push_boxes(L);
+  lua_pushvalue(L, -2);
+  lua_rawsetp(L, -2, *(void **)lua_touserdata(L, -1));
+  lua_pop(L, 1);
+}
+
 void *testobject (lua_State *L, int i, Kind k) {
   void **box = lua_touserdata(L, i);
   if (box == NULL || !lua_getmetatable(L, i)) return NULL;
@@ -171,11 +206,22 @@ void *checkobject (lua_State *L, int i, Kind k) {
   return NULL;
 }
 
+/* The box at i, of any kind, or NULL: methods can be called with anything. */
+static void **tobox (lua_State *L, int i) {
+  if (lua_type(L, i) != LUA_TUSERDATA || !lua_getmetatable(L, i)) return NULL;
+  const Lib *lib = getlib(L);
+  const void *meta = lua_topointer(L, -1);
+  lua_pop(L, 1);
+  for (int k = 0; k < KINDS; k++)
+    if (meta == lib->meta[k]) return lua_touserdata(L, i);
+  return NULL;
+}
+
 /* Empties the box at i.  Inside an engine call (a callback) the object lives
 ** on until the guard ends, for the engine may be using it; not so when the
 ** collector found the box, which nothing reaches then. */
 void box_empty (lua_State *L, int i) {
-  void **box = lua_touserdata(L, i);
+  void **box = tobox(L, i);
   void *o = box != NULL ? *box : NULL;
   if (o == NULL) return;
   Lib *lib = getlib(L);
@@ -198,14 +244,15 @@ static int box_gc (lua_State *L) {
 }
 
 static int box_release (lua_State *L) {
-  luaL_checktype(L, 1, LUA_TUSERDATA);
+  if (tobox(L, 1) == NULL)
+    return luaL_typeerror(L, 1, "object of the library");
   box_empty(L, 1);
   return 0;
 }
 
 /* One object may have several boxes: they are equal. */
 static int box_eq (lua_State *L) {
-  void **a = lua_touserdata(L, 1), **b = lua_touserdata(L, 2);
+  void **a = tobox(L, 1), **b = tobox(L, 2);
   lua_pushboolean(L, a != NULL && b != NULL && *a == *b);
   return 1;
 }
@@ -289,7 +336,7 @@ const char *nearest_key (lua_State *L, int t, const char *s) {
   return best;
 }
 
-/* With nil pushed for the string at key: raises if a name in t is near to it. */
+/* With nil pushed for the string at key: raises if a name in t is near it. */
 static int suggest (lua_State *L, int t, int key, const char *what) {
   if (!lua_isnil(L, -1) || lua_type(L, key) != LUA_TSTRING) return 1;
   const char *s = lua_tostring(L, key);
@@ -310,6 +357,8 @@ void newclass (lua_State *L, Kind k, const char *name,
   Lib *lib = getlib(L);
   lua_newtable(L);
   lib->meta[k] = lua_topointer(L, -1);
+  lua_pushvalue(L, -1);
+  lua_setiuservalue(L, lua_upvalueindex(1), (int)k + 1);
   lua_pushvalue(L, -1);
   lua_rawsetp(L, LUA_REGISTRYINDEX, lib->meta[k]);
   lua_pushstring(L, name);

@@ -40,7 +40,8 @@ typedef enum Kind {
 } Kind;
 
 /* What the library keeps for one lua_State: the first upvalue of each of its
-** functions, and a value of the registry. */
+** functions, and a value of the registry.  Its user values are the metatables
+** of the kinds. */
 typedef struct Lib {
   fnn_Context *context;
   lua_State *main;
@@ -116,6 +117,8 @@ void scope_keep (lua_State *L, int i);
 /* Pushes the box of o: the one it has, or a new one with a reference of its
 ** own.  nil for NULL.  Not inside guard. */
 void pushobject (lua_State *L, Kind k, void *o);
+/* Makes the full box on the top the one that pushobject finds. */
+void enter_box (lua_State *L);
 /* The object in a box of this kind; raises for another or a released one. */
 void *checkobject (lua_State *L, int i, Kind k);
 void *testobject (lua_State *L, int i, Kind k); /* NULL if it is not one */
@@ -207,10 +210,13 @@ fnn_Tensor *checkids (lua_State *L, int i);
 
 typedef struct Slot_ Slot_;
 
-/* Keeps the value at i for the engine. */
-Slot_ *slot_new (lua_State *L, int i);
-/* A number that the caller keeps with it: how many results it expects. */
-void slot_expect (Slot_ *s, int n);
+/* Keeps the value at i in Lua: a reference for slot_new. */
+int slot_ref (lua_State *L, int i);
+/* Inside guard: a slot of that value, which goes with the frame until
+** slot_keep gives it to the engine.  name: of the op whose derivative it is,
+** which must give n results; NULL for a hook. */
+Slot_ *slot_new (Lib *lib, int ref, const char *name, int n);
+void slot_keep (Slot_ *s);
 int slot_count (const Slot_ *s);
 /* Drops it: from anywhere, also inside the engine. */
 void slot_drop (void *slot);
@@ -258,7 +264,10 @@ void push_module_place (lua_State *L);
 
 /* }====================================================== */
 
-/* Runs a full collection when enough has been made since the last one. */
+/* Runs a full collection, unless the host has stopped the collector; false
+** if it did not.  Raises nothing. */
+bool collect (lua_State *L, Lib *lib);
+/* The same when enough has been made since the last one. */
 void collect_if_due (lua_State *L, Lib *lib);
 
 /* Parts of the library: each adds to the table `fnn` on the top. */

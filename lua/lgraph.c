@@ -5,7 +5,15 @@
 
 #include "lbox.h"
 
-static const char *const backward_options[] = { "retain_graph", NULL };
+/* create_graph is what others call a request for second derivatives. */
+static const char *const backward_options[] = { "retain_graph",
+                                                "create_graph", NULL };
+
+static void check_create (lua_State *L, int o) {
+  if (opt_boolean(L, o, "create_graph", false))
+    raise_error(L, "backward: gradients are plain data: there are no second "
+                   "derivatives");
+}
 
 /* x:backward([gradient] [, { retain_graph = }]) */
 static int tensor_backward (lua_State *L) {
@@ -13,11 +21,13 @@ static int tensor_backward (lua_State *L) {
   int o = options(L, gy != NULL ? 3 : lua_isnil(L, 2) ? 3 : 2,
                   backward_options);
   bool keep = opt_boolean(L, o, "retain_graph", false);
+  check_create(L, o);
   guard(L, fnn_backward(x, gy, keep));
   return 0;
 }
 
-static const char *const grad_options[] = { "retain_graph", "gradient", NULL };
+static const char *const grad_options[] = { "retain_graph", "gradient",
+                                            "create_graph", NULL };
 
 /* fnn.grad(x, params [, options]): a list of gradients, false where x does
 ** not depend on the Param.  The Params' own gradients stay. */
@@ -28,6 +38,7 @@ static int graph_grad (lua_State *L) {
   int n = one ? 1 : (int)luaL_len(L, 2);
   int o = options(L, 3, grad_options);
   bool keep = opt_boolean(L, o, "retain_graph", false);
+  check_create(L, o);
   if (o != 0 && lua_getfield(L, o, "gradient") != LUA_TNIL)
     gy = checktensor(L, -1);
   fnn_Param **p = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *p, 0);
@@ -65,28 +76,42 @@ static int graph_grad (lua_State *L) {
 ** =======================================================
 */
 
-/* Ends what with_mode began: upvalue 2 is the mode before. */
+typedef bool (*Mode) (bool on);
+
+static const Mode modes[] = { fnn_grad_mode, fnn_anomaly_mode };
+enum { GRAD, ANOMALY };
+
+/* Ends what with_mode began: upvalue 2 is the mode, 3 what it was before. */
 static int restore_mode (lua_State *L) {
-  Lib *lib = getlib(L);
-  lib->context->grad_mode = lua_toboolean(L, lua_upvalueindex(2));
+  int which = (int)lua_tointeger(L, lua_upvalueindex(2));
+  bool before = lua_toboolean(L, lua_upvalueindex(3));
+  guard(L, modes[which](before));
   return 0;
 }
 
-/* f(...) with the graph on or off. */
-static int with_mode (lua_State *L, bool on) {
-  Lib *lib = getlib(L);
+/* f(...) with a mode on or off. */
+static int with_mode (lua_State *L, int which, bool on) {
+  const fnn_Context *c = getlib(L)->context;
   luaL_checkany(L, 1);
   lua_pushvalue(L, lua_upvalueindex(1));
-  lua_pushboolean(L, lib->context->grad_mode);
-  lua_pushcclosure(L, restore_mode, 2);
+  lua_pushinteger(L, which);
+  lua_pushboolean(L, which == GRAD ? c->grad_mode : c->anomaly);
+  lua_pushcclosure(L, restore_mode, 3);
   lua_insert(L, 1);
   bool set = closer_set(L);
-  lib->context->grad_mode = on;
+  guard(L, modes[which](on));
   return closer_call(L, set, NULL);
 }
 
-static int graph_no_grad (lua_State *L) { return with_mode(L, false); }
-static int graph_enable_grad (lua_State *L) { return with_mode(L, true); }
+static int graph_no_grad (lua_State *L) { return with_mode(L, GRAD, false); }
+
+static int graph_enable_grad (lua_State *L) {
+  return with_mode(L, GRAD, true);
+}
+
+static int graph_detect_anomaly (lua_State *L) {
+  return with_mode(L, ANOMALY, true);
+}
 
 static int graph_is_grad_enabled (lua_State *L) {
   lua_pushboolean(L, getlib(L)->context->grad_mode);
@@ -111,8 +136,9 @@ static fnn_Tensor *call_hook (void *ud, fnn_Tensor *g) {
 static int tensor_hook (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1);
   luaL_checkany(L, 2);
-  Slot_ *s = slot_new(L, 2);
-  guard(L, fnn_hook(x, call_hook, slot_drop, s));
+  int ref = slot_ref(L, 2);
+  guard(L, Slot_ *s = slot_new(getlib(L), ref, NULL, 1);
+        fnn_hook(x, call_hook, slot_drop, s); slot_keep(s));
   return 0;
 }
 
@@ -130,10 +156,10 @@ static int graph_record_ (lua_State *L) {
   int n;
   fnn_Tensor **x = checktensors(L, 3, &n);
   void **box = newbox(L, TENSOR);
-  Slot_ *s = slot_new(L, 4);
-  slot_expect(s, n);
-  guard(L, fnn_Tensor *z = fnn_detach(y);
-        fnn_record(z, name, n, x, call_back, slot_drop, s);
+  int ref = slot_ref(L, 4);
+  guard(L, Slot_ *s = slot_new(getlib(L), ref, name, n);
+        fnn_Tensor *z = fnn_detach(y);
+        fnn_record(z, name, n, x, call_back, slot_drop, s); slot_keep(s);
         *box = fnn_retain(z));
   return 1;
 }
@@ -161,10 +187,9 @@ static int tensor_has_graph (lua_State *L) {
 /* fnn.Param(x): a leaf of the graph over x's storage */
 static int new_param (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1);
-  fnn_Param *p = NULL;
-  guard(L, p = fnn_retain(fnn_param(x)));
-  pushobject(L, PARAM, p);
-  guard(L, fnn_release(p));
+  void **p = newbox(L, PARAM);
+  guard(L, *p = fnn_retain(fnn_param(x)));
+  enter_box(L);
   return 1;
 }
 
@@ -194,13 +219,15 @@ static int param_set (lua_State *L) {
 }
 
 static int param_freeze (lua_State *L) {
-  fnn_freeze(checkparam(L, 1), true);
+  fnn_Param *p = checkparam(L, 1);
+  guard(L, fnn_freeze(p, true));
   lua_settop(L, 1);
   return 1;
 }
 
 static int param_unfreeze (lua_State *L) {
-  fnn_freeze(checkparam(L, 1), false);
+  fnn_Param *p = checkparam(L, 1);
+  guard(L, fnn_freeze(p, false));
   lua_settop(L, 1);
   return 1;
 }
@@ -267,6 +294,7 @@ static const luaL_Reg functions[] = {
   { "grad", graph_grad },
   { "no_grad", graph_no_grad },
   { "enable_grad", graph_enable_grad },
+  { "detect_anomaly", graph_detect_anomaly },
   { "is_grad_enabled", graph_is_grad_enabled },
   { "record", graph_record_ },
   { "Param", new_param },

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "embed.h"
 #include "lbox.h"
@@ -39,10 +40,7 @@ static int lib_gc (lua_State *L) {
 static void reclaim (void *ud) {
   Lib *lib = ud;
   lua_State *L = lib->guarded != NULL ? lib->guarded : lib->main;
-  if (lib->collecting || !lua_gc(L, LUA_GCISRUNNING)) return;
-  lib->collecting = true;
-  lua_gc(L, LUA_GCCOLLECT);
-  lib->collecting = false;
+  collect(L, lib);
 }
 
 static void open_context (lua_State *L, Lib *lib, const fnn_Host *host) {
@@ -200,6 +198,18 @@ static void open_scripts (lua_State *L) {
 
 /* }====================================================== */
 
+/* fnn.clock(): seconds since some moment, whatever is done to the date; Lua's
+** os.clock adds up the time of all threads. */
+static int wall_clock (lua_State *L) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  lua_pushnumber(L, (lua_Number)t.tv_sec + 1e-9 * (lua_Number)t.tv_nsec);
+  return 1;
+}
+
+static const luaL_Reg functions[] = { { "clock", wall_clock },
+                                      { NULL, NULL } };
+
 static void open_namespaces (lua_State *L) {
   static const char *const names[] = { "nn", "optim", "data", "io" };
   for (int i = 0; i < countof(names); i++) {
@@ -216,6 +226,7 @@ static void open_namespaces (lua_State *L) {
 static int open_parts (lua_State *L) {
   lua_newtable(L);
   setnamespace(L, "fnn");
+  addfunctions(L, functions);
   lua_pushliteral(L, FNN_VERSION);
   lua_setfield(L, -2, "_VERSION");
   open_namespaces(L);
@@ -255,7 +266,7 @@ static bool find_open (lua_State *L) {
 static void open_library (lua_State *L, const fnn_Host *host) {
   luaL_checkversion(L);
   if (find_open(L)) return;
-  Lib *lib = lua_newuserdatauv(L, sizeof *lib, 0);
+  Lib *lib = lua_newuserdatauv(L, sizeof *lib, KINDS);
   memset(lib, 0, sizeof *lib);
   lua_newtable(L);
   lua_pushcfunction(L, lib_gc);

@@ -457,16 +457,20 @@ FNN_API void fnn_grad (fnn_Tensor *x, fnn_Tensor *gy, int n,
 /* Whether ops are recorded; returns what it was. */
 FNN_API bool fnn_grad_mode (bool on);
 FNN_API bool fnn_is_grad_mode (void);
+/* Whether backward throws at the first derivative that gives an infinity or
+** NaN, naming its op; returns what it was. */
+FNN_API bool fnn_anomaly_mode (bool on);
 
 /* An op of the host's own.  forward has been done: y is its result from the
 ** n inputs x.  back(ud, gy, gx) fills gx[i] with the gradient of x[i], or
 ** leaves NULL for zero; release(ud) is called once, when it cannot be called
-** any more. */
+** any more, but not if fnn_record throws. */
 typedef void (*fnn_Back) (void *ud, fnn_Tensor *gy, fnn_Tensor **gx);
 FNN_API void fnn_record (fnn_Tensor *y, const char *name, int n,
                          fnn_Tensor *const *x, fnn_Back back,
                          void (*release)(void *ud), void *ud);
-/* f(ud, g) sees each gradient that reaches x and returns the one to use. */
+/* f(ud, g) sees each gradient that reaches x and returns the one to use;
+** release as above. */
 typedef fnn_Tensor *(*fnn_Hook) (void *ud, fnn_Tensor *g);
 FNN_API void fnn_hook (fnn_Tensor *x, fnn_Hook f, void (*release)(void *ud),
                        void *ud);

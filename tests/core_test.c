@@ -134,7 +134,7 @@ static void fill_pool (void *ud) {
 
 TEST(adopting_leaves_a_place) {
   fnn_Tensor *x = fnn_zeros(0, NULL, FNN_F32, NULL);
-  frame_room();
+  frame_room(1);
   fill_pool(x);
   assert_true(test_context->npool < test_context->poolcap);
   size_t cap = test_context->poolcap;

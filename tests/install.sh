@@ -119,6 +119,78 @@ int main (void) {
 }
 END
 
+# A host that links libfnn.so, with states that require fnn.so: in a callback
+# from the engine of the one, the other knows the context, so they are one.
+cat >"$work/guest.c" <<'END'
+#include <fnn.h>
+#include <lauxlib.h>
+#include <lualib.h>
+#include <stdio.h>
+#include <string.h>
+
+static fnn_Context *seen;
+
+static int see (lua_State *L) {
+  seen = fnn_current();
+  lua_pushnil(L);
+  return 1;
+}
+
+static lua_State *open_state (void) {
+  lua_State *L = luaL_newstate();
+  luaL_openlibs(L);
+  lua_register(L, "see", see);
+  return L;
+}
+
+static const char *run (lua_State *L, const char *script) {
+  if (luaL_dostring(L, script) == LUA_OK) return "";
+  return lua_tostring(L, -1);
+}
+
+static const char script[] =
+  "local fnn = require 'fnn'\n"
+  "local y = fnn.Param(fnn.ones(1000)) * 2\n"
+  "y:register_hook(see)\n"
+  "y:sum():backward()\n"
+  "kept = fnn.ones(1000)\n"
+  "return fnn.memory().live\n";
+
+int main (void) {
+  lua_State *a = open_state(), *b = open_state(), *c = open_state();
+  fnn_Context *of_a, *mine = fnn_open(NULL);
+  const char *said;
+  if (mine == NULL || *(said = run(a, script)) != 0) return puts(said), 1;
+  of_a = seen;
+  if (of_a == NULL || of_a == mine) return puts("two engines"), 1;
+  if (fnn_current() != NULL) return puts("a context is left"), 1;
+  if (*(said = run(b, script)) != 0) return puts(said), 1;
+  if (seen == of_a) return puts("two states share a context"), 1;
+  lua_close(a);
+  if (*(said = run(b, "kept:add_(1)")) != 0) return puts(said), 1;
+  lua_pushliteral(c, "9.9.9");
+  lua_setfield(c, LUA_REGISTRYINDEX, "fnn.version");
+  said = run(c, "require 'fnn'");
+  puts(said);
+  if (strstr(said, "9.9.9") == NULL || strstr(said, FNN_VERSION) == NULL)
+    return 1;
+  lua_close(c);
+  lua_close(b);
+  fnn_close(mine);
+  return 0;
+}
+END
+
+guest_works () {
+  lua=$(sed -n 's/^Requires:.*\(lua[^ ]*\).*/\1/p' \
+    "$prefix/lib/pkgconfig/fnn-lua.pc")
+  # shellcheck disable=SC2046  # flags are words
+  ${CC:-cc} "$work/guest.c" -o "$work/guest" $(flags --cflags --libs fnn) \
+    $(pkg-config --cflags --libs "${lua:-lua5.4}") \
+    -Wl,-rpath,"$prefix/lib" &&
+    env LUA_CPATH="$prefix/lib/lua/5.4/?.so" "$work/guest"
+}
+
 ok "make install" make install PREFIX="$prefix"
 for f in bin/fnn lib/libfnn.a lib/libfnn.so lib/libfnn.so.0 include/fnn.h \
   lib/lua/5.4/fnn.so lib/pkgconfig/fnn.pc \
@@ -165,6 +237,7 @@ for compiler in "${CC:-cc}" "${CXX:-c++} -x c++"; do
   ok "examples/embed/host.c by $compiler" example_works "$compiler" fnn-lua \
     host.c
 done
+ok "a host of libfnn.so and its states' fnn.so are one engine" guest_works
 mkdir "$work/hidden"
 mv "$prefix"/lib/libfnn.so* "$work/hidden"
 ok "a static host links by pkg-config --static" host_works "${CC:-cc}" \

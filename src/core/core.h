@@ -49,7 +49,7 @@ typedef struct Object {
 } Object;
 
 /* A zeroed object of the current frame. */
-void *object_new (const Type *type, size_t size);
+void *object_new (const Type *type, size_t size) LENT(object_new);
 
 /* Its memory alone, for state.c; and all that is kept for such. */
 void *object_alloc (fnn_Context *c, size_t size);
@@ -69,6 +69,7 @@ typedef struct Frame {
   struct Frame *prev;
   size_t mark;
   bool grad_mode; /* as it was, and will be again after a throw */
+  bool anomaly;
 } Frame;
 
 /* Opens f; then `if (setjmp(f->jump) == 0)`.  frame_leave after success only:
@@ -77,15 +78,21 @@ void frame_enter (Frame *f) LENT(frame_enter);
 void frame_leave (Frame *f) LENT(frame_leave);
 
 /* Gives the frame a reference that the caller holds.  frame_room first makes
-** room for it where a throw would lose the reference. */
+** room for n of them where a throw would lose the references. */
 void *frame_adopt (void *o) LENT(frame_adopt);
-void frame_room (void);
-bool frame_try_adopt (void *o) LENT(frame_try_adopt); /* without allocating; false: no room */
+void frame_room (size_t n) LENT(frame_room);
+/* The same without allocating; false: no room. */
+bool frame_try_adopt (void *o) LENT(frame_try_adopt);
 
 typedef struct Account Account;
 typedef struct Node Node;
 
-enum { MESSAGE_MAX = 1024, SMALL_CLASSES = 17 };
+enum {
+  MESSAGE_MAX = 1024,
+  SMALL_CLASSES = 17,
+  TINY_CLASSES = 33,
+  SPARE_MAX = 8 << 20
+};
 
 /* All that one lua_State, or one C host, can set.  Its address is the only
 ** thread-local word of the engine. */
@@ -100,6 +107,7 @@ struct fnn_Context {
   fnn_Cancel *cancel; /* one of its references */
   bool child; /* made by context_child: shares account and token */
   bool grad_mode;
+  bool anomaly; /* gradients are checked for numbers that are not finite */
   bool destroying; /* an object's destroy runs: others wait in dead */
   bool finalizing;        /* a collector runs us: no reclaim, no poll */
   bool reclaiming;
@@ -112,7 +120,10 @@ struct fnn_Context {
   fnn_Generator *generator;
   Object *dead;
   Object *small[SMALL_CLASSES]; /* freed objects, by 32 bytes */
+  uint64_t spare;               /* bytes of these: up to SPARE_MAX */
   uint64_t objects, object_bytes;
+  fnn_Storage *tiny[TINY_CLASSES]; /* freed tiny storages (memory.c) */
+  uint64_t tiny_bytes;
 };
 
 /* The calling thread's context. */
@@ -149,6 +160,8 @@ void account_peak_reset (Account *a);
 void account_trim (Account *a);
 void *account_alloc (Account *a, size_t bytes); /* uncounted; NULL: none */
 void account_free (Account *a, void *p, size_t bytes);
+
+void memory_free_tiny (fnn_Context *c); /* what c keeps for itself */
 
 bool mem_checking (void); /* the build, or FNN_CACHE=0, recycles nothing */
 
@@ -239,7 +252,8 @@ bool tensor_overlaps (const Tensor *a, const Tensor *b);
 
 /* The address of the first element; only kernels may follow it. */
 static inline void *tensor_data (const Tensor *x) {
-  return (char *)x->storage->data + x->offset * (int64_t)fnn_dtype_size((fnn_Dtype)x->dtype);
+  size_t size = fnn_dtype_size((fnn_Dtype)x->dtype);
+  return (char *)x->storage->data + x->offset * (int64_t)size;
 }
 
 /* Checks for ops; op is the op's name in messages. */
@@ -448,7 +462,8 @@ struct fnn_Device {
 void *mem_pages (size_t bytes);
 void mem_pages_free (void *p, size_t bytes);
 
-const fnn_Device *device_cpu (void) LENT(device_cpu); /* defined by cpu/device.c */
+/* Defined by cpu/device.c. */
+const fnn_Device *device_cpu (void) LENT(device_cpu);
 #define kernel(x, name) \
   ((x)->storage->device->kernels[(x)->dtype != FNN_F64]->name)
 
@@ -500,7 +515,8 @@ struct fnn_Generator {
 /* The generator's next blocks of 128 bits.  A torch one gives a seed. */
 Draw generator_take (fnn_Generator *g, uint64_t blocks);
 uint64_t generator_next (fnn_Generator *g); /* 64 bits, on the host */
-uint64_t generator_entropy (void) LENT(generator_entropy); /* a seed that no other run has */
+/* A seed that no other run has. */
+uint64_t generator_entropy (void) LENT(generator_entropy);
 fnn_Generator *generator_or_default (fnn_Generator *g);
 
 /* What PyTorch's CPU generator gives (torch.c).  y: dense on the CPU, f32 or

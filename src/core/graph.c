@@ -30,6 +30,8 @@ static void node_spend (Node *n) {
   }
   fnn_release(n->held);
   n->held = NULL;
+  fnn_release(n->hooks); /* what they hold may hold the tensor */
+  n->hooks = NULL;
   n->spent = true;
 }
 
@@ -37,7 +39,6 @@ static void node_destroy (void *o) {
   Node *n = o;
   node_spend(n);
   fnn_release(n->gy);
-  fnn_release(n->hooks);
   context_now->nodes--;
 }
 
@@ -123,6 +124,13 @@ bool fnn_grad_mode (bool on) {
   return was;
 }
 
+bool fnn_anomaly_mode (bool on) {
+  fnn_Context *c = context();
+  bool was = c->anomaly;
+  c->anomaly = on;
+  return was;
+}
+
 bool fnn_is_grad_mode (void) { return context()->grad_mode; }
 
 /* }====================================================== */
@@ -149,11 +157,17 @@ static void hook_destroy (void *o) {
 
 static const Type hook_type = { "hook", hook_destroy };
 
+FNN_NORETURN static void throw_spent (const Node *n) {
+  fnn_throw(FNN_EGRAPH, "backward: the graph of %s was used already and is "
+            "freed (keep it with { retain_graph = true })", n->rule->name);
+}
+
 void fnn_hook (Tensor *x, fnn_Hook f, void (*release)(void *ud), void *ud) {
   Object *s = x->source;
   if (s == NULL)
     fnn_throw(FNN_EGRAPH, "hook: no gradient reaches this tensor of shape %s "
               "(it is plain data)", shape_text(x));
+  if (s->type == &node_type && ((Node *)s)->spent) throw_spent((Node *)s);
   Object **at = s->type == &param_type ? &((Param *)s)->hooks
                                        : &((Node *)s)->hooks;
   Hook *h = object_new(&hook_type, sizeof *h);
@@ -172,7 +186,8 @@ static Tensor *through_hooks (Object *hooks, Tensor *g) {
     if (!tensor_same_shape(r, g))
       fnn_throw(FNN_ESHAPE, "hook: the gradient has shape %s, what the hook "
                 "returned %s", shape_text(g), shape_text(r));
-    g = r;
+    tensor_check_device("hook", g, r);
+    g = tensor_alias(tensor_convert(r, (fnn_Dtype)g->dtype));
   }
   return g;
 }
@@ -209,9 +224,9 @@ void fnn_record (Tensor *y, const char *name, int n, Tensor *const *x,
   strncpy(c->name, name, sizeof c->name - 1);
   c->rule = (Rule){ c->name, custom_back };
   c->back = back;
-  c->release = release;
-  c->ud = ud;
   Node *k = graph_record(y, &c->rule, n, x, 0);
+  c->release = release; /* not before: a throw leaves ud to the caller */
+  c->ud = ud;
   if (k != NULL) k->held = fnn_retain(c);
 }
 
@@ -223,12 +238,21 @@ void fnn_record (Tensor *y, const char *name, int n, Tensor *const *x,
 ** =======================================================
 */
 
-/* The nodes that hold a gradient and wait.  Owns a reference to each. */
+/* A Param with hooks, and what the walk has for it so far. */
+typedef struct Leaf {
+  Param *p;
+  Tensor *g;
+} Leaf;
+
+/* The nodes that hold a gradient and wait, and the Params whose hooks do.
+** Owns a reference to each. */
 typedef struct Walk {
   Object o;
   struct Walk *outer; /* of the walk that this one runs inside */
   Node **heap;
   size_t n, cap;
+  Leaf *leaves;
+  size_t nleaves, leafcap;
   bool collects;          /* for fnn_grad: else every Param takes its own */
   fnn_Param *const *want;
   Tensor **got;           /* their gradients so far: nwant references */
@@ -244,6 +268,11 @@ static void walk_destroy (void *o) {
     n->queued = false;
     fnn_release(n);
   }
+  for (size_t i = 0; i < w->nleaves; i++) {
+    fnn_release(w->leaves[i].p);
+    fnn_release(w->leaves[i].g);
+  }
+  mem_free(w->leaves, w->leafcap * sizeof *w->leaves);
   mem_free(w->heap, w->cap * sizeof *w->heap);
   for (int i = 0; i < w->nwant; i++) fnn_release(w->got[i]);
   mem_free(w->got, (size_t)w->nwant * sizeof *w->got);
@@ -346,23 +375,76 @@ static bool stretches (const Tensor *g, int ndim, const int64_t *shape) {
   return true;
 }
 
-/* The gradient g of a leaf. */
-static void give_param (Walk *w, Param *p, Tensor *g) {
-  if (p->hooks != NULL) g = through_hooks(p->hooks, g);
-  if (!w->collects) {
-    /* A gradient that others see, or that is strided, is copied: it will be
-    ** written in place. */
-    bool shared = g->o.refs > 1 || g->storage->refs > 1;
-    if (p->grad == NULL && (shared || !tensor_is_dense(g))) {
-      Tensor *copy = tensor_like(g);
-      kernel(copy, copy)(copy, g);
-      g = copy;
-    }
-    accumulate(&p->grad, g);
-    return;
+/* Adds g to the gradient of a Param at *to.  The first is a copy if others
+** see it, for it will be written in place. */
+static void collect (Tensor **to, Tensor *g) {
+  bool shared = g->o.refs > 1 || g->storage->refs > 1;
+  if (*to == NULL && (shared || !tensor_is_dense(g))) {
+    Tensor *copy = tensor_like(g);
+    kernel(copy, copy)(copy, g);
+    g = copy;
   }
+  accumulate(to, g);
+}
+
+/* The gradient g of a leaf. */
+static void give_leaf (Walk *w, Param *p, Tensor *g) {
+  if (!w->collects) collect(&p->grad, g);
   for (int i = 0; i < w->nwant; i++)
-    if (w->want[i] == p) accumulate(&w->got[i], g);
+    if (w->want[i] == p) collect(&w->got[i], g);
+}
+
+/* Keeps g for a Param with hooks: they see the sum of what reaches it. */
+static void defer (Walk *w, Param *p, Tensor *g) {
+  size_t i = 0;
+  while (i < w->nleaves && w->leaves[i].p != p) i++;
+  if (i == w->nleaves) {
+    if (i == w->leafcap) {
+      size_t cap = i == 0 ? 8 : 2 * i;
+      w->leaves = mem_grow(w->leaves, i * sizeof *w->leaves,
+                           cap * sizeof *w->leaves);
+      w->leafcap = cap;
+    }
+    w->leaves[w->nleaves++] = (Leaf){ fnn_retain(p), NULL };
+  }
+  accumulate(&w->leaves[i].g, g);
+}
+
+/* A Param frozen since takes none. */
+static void give_param (Walk *w, Param *p, Tensor *g) {
+  if (p->frozen) return;
+  if (p->hooks != NULL) defer(w, p, g);
+  else give_leaf(w, p, g);
+}
+
+static void give_leaves (Walk *w) {
+  for (size_t i = 0; i < w->nleaves; i++) {
+    size_t m = fnn_mark();
+    Param *p = w->leaves[i].p;
+    frame_room(1);
+    Tensor *g = through_hooks(p->hooks, frame_adopt(w->leaves[i].g));
+    w->leaves[i].g = NULL;
+    give_leaf(w, p, g);
+    fnn_escape(m, NULL);
+  }
+}
+
+/* Throws if g, which n made for input i, has an element that is no finite
+** number. */
+static void check_finite (const Node *n, int i, Tensor *g) {
+  static const struct {
+    int row;
+    const char *what;
+  } tests[] = { { MAP_isnan, "nan" }, { MAP_isinf, "inf" } };
+  for (int k = 0; k < countof(tests); k++) {
+    Tensor *is = tensor_like_as(g, FNN_BOOL);
+    Tensor *any = tensor_scalar(0, FNN_BOOL, g->storage->device);
+    kernel(g, map)(tests[k].row, is, g, 0, 0);
+    kernel(is, reduce)(REDUCE_any, any, is, 1, is->numel, 1, 0);
+    if (fnn_item(any) != 0)
+      fnn_throw(FNN_EGRAPH, "anomaly: %s produced %s in the gradient for "
+                "input %d", n->rule->name, tests[k].what, i + 1);
+  }
 }
 
 void graph_give (Node *n, int i, Tensor *gx) {
@@ -377,6 +459,7 @@ void graph_give (Node *n, int i, Tensor *gx) {
               shape_print(&(ShapeText){ "" }, ndim, shape));
   Tensor *g = sum_to_shape(gx, ndim, shape);
   g = tensor_convert(g, graph_dtype(n, i));
+  if (context_now->anomaly) check_finite(n, i, g);
   Walk *w = context_now->walk;
   if (s->type == &param_type)
     give_param(w, (Param *)s, g);
@@ -387,16 +470,11 @@ void graph_give (Node *n, int i, Tensor *gx) {
   fnn_escape(m, NULL);
 }
 
-FNN_NORETURN static void throw_spent (const Node *n) {
-  fnn_throw(FNN_EGRAPH, "backward: the graph of %s was used already and is "
-            "freed (keep it with { retain_graph = true })", n->rule->name);
-}
-
 static void visit (Node *n, bool keep) {
   if (n->spent) throw_spent(n);
   if (n->rule->back == NULL)
     fnn_throw(FNN_EGRAPH, "backward: %s has no derivative", n->rule->name);
-  frame_room();
+  frame_room(1);
   Tensor *gy = frame_adopt(n->gy);
   n->gy = NULL;
   if (n->hooks != NULL) gy = through_hooks(n->hooks, gy);
@@ -425,7 +503,8 @@ static void walk (Walk *w, Tensor *x, Tensor *gy, bool keep) {
   Object *s = x->source;
   if (s == NULL)
     fnn_throw(FNN_EGRAPH, "backward: nothing to differentiate: the tensor of "
-              "shape %s depends on no trainable parameter", shape_text(x));
+              "shape %s depends on no trainable parameter (gradients are "
+              "plain data: there are no second derivatives)", shape_text(x));
   if (gy == NULL) {
     if (x->numel != 1)
       fnn_throw(FNN_ESHAPE, "backward: without a gradient the tensor must "
@@ -446,11 +525,12 @@ static void walk (Walk *w, Tensor *x, Tensor *gy, bool keep) {
   }
   while (w->n > 0) {
     size_t m = fnn_mark();
-    frame_room();
+    frame_room(1);
     visit(frame_adopt(pop(w)), keep);
     fnn_escape(m, NULL);
     fnn_poll();
   }
+  give_leaves(w);
   fnn_grad_mode(mode);
 }
 

@@ -23,6 +23,7 @@ void frame_enter (Frame *f) {
   f->prev = c->frame;
   f->mark = c->npool;
   f->grad_mode = c->grad_mode;
+  f->anomaly = c->anomaly;
   c->frame = f;
 }
 
@@ -32,13 +33,17 @@ void frame_leave (Frame *f) {
   drain(c, f->mark);
 }
 
-/* Makes room for one more temporary, so that adding it cannot fail. */
-static void pool_room (fnn_Context *c) {
-  if (c->npool < c->poolcap) return;
+/* Makes room for n more temporaries, so that adding them cannot fail. */
+static void pool_grow (fnn_Context *c, size_t n) {
   size_t cap = c->poolcap == 0 ? POOL_FIRST : 2 * c->poolcap;
+  while (cap - c->npool < n) cap *= 2;
   c->pool = mem_grow(c->pool, c->poolcap * sizeof *c->pool,
                      cap * sizeof *c->pool);
   c->poolcap = cap;
+}
+
+static void pool_room (fnn_Context *c) {
+  if (c->npool == c->poolcap) pool_grow(c, 1);
 }
 
 void *object_new (const Type *type, size_t size) {
@@ -51,7 +56,10 @@ void *object_new (const Type *type, size_t size) {
   return o;
 }
 
-void frame_room (void) { pool_room(context()); }
+void frame_room (size_t n) {
+  fnn_Context *c = context();
+  if (c->poolcap - c->npool < n) pool_grow(c, n);
+}
 
 void *frame_adopt (void *o) {
   fnn_Context *c = context();
@@ -94,6 +102,7 @@ FNN_NORETURN void fnn_throw (fnn_Status code, const char *fmt, ...) {
   drain(c, f->mark);
   c->frame = f->prev;
   c->grad_mode = f->grad_mode;
+  c->anomaly = f->anomaly;
   longjmp(f->jump, 1);
 }
 
