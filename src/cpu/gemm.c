@@ -6,8 +6,8 @@
 ** then, for each block of rows, a is packed, or read in place, and the tiles
 ** run.  Meanwhile they fetch what comes next into the cache.
 **
-** How c is cut depends on the number of threads, but no element of c does: k is
-** always cut as gemm_depth tells (see gemm.h). */
+** How c is cut depends on the number of threads, but no element of c does: k
+** is always cut as gemm_depth tells (see gemm.h). */
 
 #include "gemm.h"
 
@@ -143,6 +143,7 @@ static void slice_rows (const Gemm *g, Slice s, const Columns *at, real *ap) {
     block.m = min64(ROWS, end - i);
     block.c = g->c + i * g->ldc + at->j;
     if (a_in_place(g)) {
+      block.in_place = true;
       block.a = a.data;
       block.a_row = a.row;
       block.a_col = a.col;

@@ -8,9 +8,9 @@
 **
 ** c is cut into tiles of TILE_ROWS by TILE_COLS that live in registers.  A
 ** panel of a holds, for each k, the elements of a tile's rows side by side; a
-** panel of b those of its columns.  k is cut into blocks, so that what the tiles
-** read again and again stays in a core's caches.  Tiles take their sums in the
-** order of k, and blocks follow each other: the bits of an element of c do not
+** panel of b those of its columns.  k is cut into blocks, so that what the
+** tiles read again and again stays in a core's caches.  Tiles sum in the order
+** of k, and blocks follow each other: the bits of an element of c do not
 ** depend on how c is cut, nor on what is packed and what is read in place. */
 
 #ifndef gemm_h
@@ -69,13 +69,14 @@ typedef struct Ahead {
   int64_t step, turn;
 } Ahead;
 
-/* A block of c and its sources over one block of k.  a: panels when a_row is
-** 0, else elements at i * a_row + k * a_col where one of them is 1.  b: panels
-** panel apart whose rows are ldb apart (a matrix of unit column stride is
+/* A block of c and its sources over one block of k.  a: panels or, in place,
+** elements at i * a_row + k * a_col where one of the two is 1.  b: panels
+** `panel` apart whose rows are ldb apart (a matrix of unit column stride is
 ** panels TILE_COLS apart, but for a partial last one). */
 typedef struct Block {
   int64_t m, n, k;
   const real *a;
+  bool in_place;
   int64_t a_row, a_col;
   const real *b;
   int64_t ldb, panel;
