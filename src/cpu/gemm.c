@@ -4,10 +4,10 @@
 ** packs for himself what it needs: no thread waits for another.  Within a
 ** rectangle, for each block of k: columns of b are packed, or read in place;
 ** then, for each block of rows, a is packed, or read in place, and the tiles
-** run.  Meanwhile they fetch the columns of b that come next.
+** run.  Meanwhile they fetch what comes next into the cache.
 **
-** How c is cut depends on the number of threads, but no element of c does: it
-** is always summed in blocks of gemm_depth(k) (see gemm.h). */
+** How c is cut depends on the number of threads, but no element of c does: k
+** is always cut as gemm_depth tells (see gemm.h). */
 
 #include "gemm.h"
 
@@ -26,11 +26,11 @@ enum { DEPTH = 344, ROWS = 144 };
 enum { NARROW = 4 * TILE_COLS, WIDE = 16 * TILE_COLS };
 
 enum {
-  ALONE = 400000,   /* multiplications that one thread does by itself */
-  TASK = 800000000, /* that a task has at most: it ends within 50 ms */
-  AREA = 65536,     /* elements of c that a task has rather than less work */
-  PACKING = 16,     /* multiplications that packing an element costs */
-  STACK = 4096      /* reals of scratch that lie on the stack */
+  ALONE = 400000,         /* multiplications that one thread does by itself */
+  TASK = VEC * 100000000, /* that a task has at most: it ends within 50 ms */
+  AREA = 65536, /* elements of c that a task has rather than less work */
+  PACKING = 16, /* multiplications that packing an element costs */
+  STACK = 4096  /* reals of scratch that lie on the stack */
 };
 
 /* Depth of the blocks that k is cut into: about equal, a multiple of 8. */
@@ -47,11 +47,10 @@ static double work_of (const Gemm *g) {
 
 /* Whether the tiles read a in place, since few of them share what packing
 ** would cost.  Not rows that are whole pages apart, which would share the sets
-** of the first cache, nor columns that are nearly so.  A row stride of 0 is a
-** broadcast row, and to Block a packed panel. */
+** of the first cache, nor columns that are nearly so. */
 static bool a_in_place (const Gemm *g) {
   enum { PAGE = 4096 / sizeof(real), ROWS_SHARED = 512, COLS_SHARED = 128 };
-  if (g->a.source != SOURCE_REAL || g->a.row == 0) return false;
+  if (!source_is_real(g->a.source)) return false;
   if (g->a.col == 1)
     return (g->n <= ROWS_SHARED || g->m <= 2 * TILE_ROWS) &&
            (TILE_ROWS <= 8 || g->a.row % PAGE != 0 || g->m <= 8);
@@ -62,7 +61,7 @@ static bool a_in_place (const Gemm *g) {
 /* Whether they read whole panels of b in place.  A narrow panel would be a
 ** few bytes of each page it touches. */
 static bool b_in_place (const Gemm *g) {
-  return g->b.source == SOURCE_REAL && g->b.col == 1 &&
+  return source_is_real(g->b.source) && g->b.col == 1 &&
          g->m <= (VEC_BYTES == 64 ? ROWS : 2 * TILE_ROWS);
 }
 
@@ -114,7 +113,7 @@ static int flags_of (const Gemm *g, int64_t k0, int64_t k) {
 ** panel or, where columns are contiguous, a line of one column, and after each
 ** round of columns the lines beside those. */
 static void fetch_next (Block *block, Operand x, int64_t n) {
-  int64_t size = x.source == SOURCE_REAL ? sizeof(real) : 2;
+  int64_t size = source_is_real(x.source) ? sizeof(real) : 2;
   int64_t step = (x.col == 1 ? x.row : x.col) * size;
   int64_t line = TILE_COLS * size;
   block->next_panels = 0;
@@ -144,6 +143,7 @@ static void slice_rows (const Gemm *g, Slice s, const Columns *at, real *ap) {
     block.m = min64(ROWS, end - i);
     block.c = g->c + i * g->ldc + at->j;
     if (a_in_place(g)) {
+      block.in_place = true;
       block.a = a.data;
       block.a_row = a.row;
       block.a_col = a.col;
@@ -294,9 +294,9 @@ void CPU (gemm)(const Gemm *g) {
   if (work_of(g) <= ALONE) {
     _Alignas(64) real stack[STACK];
     int64_t size = CPU(gemm_scratch)(g);
-    bool fits = size <= STACK;
-    CPU(gemm_serial)
-    (g, fits ? stack : mem_scratch((size_t)size * sizeof(real)));
+    real *scratch = stack;
+    if (size > STACK) scratch = mem_scratch((size_t)size * sizeof(real));
+    CPU(gemm_serial)(g, scratch);
   } else if (CPU(gemv_fits)(g)) {
     CPU(gemv)(g);
   } else {

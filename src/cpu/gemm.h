@@ -8,10 +8,10 @@
 **
 ** c is cut into tiles of TILE_ROWS by TILE_COLS that live in registers.  A
 ** panel of a holds, for each k, the elements of a tile's rows side by side; a
-** panel of b those of its columns.  k is cut into blocks of gemm_depth(k), so
-** that a panel stays in the L1 cache; each element of c is, in every path, the
-** sum over its blocks of sums in the order of k, so its bits depend neither on
-** the path nor on the number of threads. */
+** panel of b those of its columns.  k is cut into blocks, so that what the
+** tiles read again and again stays in a core's caches.  Tiles sum in the order
+** of k, and blocks follow each other: the bits of an element of c do not
+** depend on how c is cut, nor on what is packed and what is read in place. */
 
 #ifndef gemm_h
 #define gemm_h
@@ -61,21 +61,22 @@ typedef struct Gemm {
   bool accumulate, relu;
 } Gemm;
 
-/* The part of b that is read next, while a tile works fetched into the cache:
-** for each k the bytes of one panel's row at `at`, which then moves on by step,
-** and by turn more after each TILE_COLS of k. */
+/* What is read next, fetched into the cache while a tile works: for each k one
+** or two lines, which a vector of b fills, at `at`; this then moves on by step
+** bytes, and by turn more after each TILE_COLS of k. */
 typedef struct Ahead {
   const char *at;
   int64_t step, turn;
 } Ahead;
 
-/* A block of c and its sources over one block of k.  a: panels when a_row is
-** 0, else elements at i * a_row + k * a_col where one of them is 1.  b: panels
-** panel apart whose rows are ldb apart (a matrix of unit column stride is
+/* A block of c and its sources over one block of k.  a: panels or, in place,
+** elements at i * a_row + k * a_col where one of the two is 1.  b: panels
+** `panel` apart whose rows are ldb apart (a matrix of unit column stride is
 ** panels TILE_COLS apart, but for a partial last one). */
 typedef struct Block {
   int64_t m, n, k;
   const real *a;
+  bool in_place;
   int64_t a_row, a_col;
   const real *b;
   int64_t ldb, panel;

@@ -150,10 +150,10 @@ HEIGHT(7) HEIGHT(8) HEIGHT(9) HEIGHT(10) HEIGHT(11) HEIGHT(12)
 #if TILE_ROWS >= 14
 HEIGHT(13) HEIGHT(14)
 #endif
-    /* clang-format on */
 
-    typedef void (*Tile)(int64_t k, const real *a, int64_t stride,
-                         const real *b, int64_t ldb, const Finish *f);
+typedef void (*Tile)(int64_t k, const real *a, int64_t stride, const real *b,
+                     int64_t ldb, const Finish *f);
+/* clang-format on */
 
 #define LIST_5(name) NULL, name##_1, name##_2, name##_3, name##_4, name##_5
 #if TILE_ROWS == 5
@@ -217,7 +217,7 @@ static void edge (int64_t h, int64_t n, int64_t k, Tile tile, const real *a,
 
 /* The column of tiles over panel p of b. */
 static void column (const Block *s, int64_t p, const real *b) {
-  bool packed = s->a_row == 0, rows = !packed && s->a_col == 1;
+  bool rows = s->in_place && s->a_col == 1;
   int64_t n = s->n - p * TILE_COLS, h;
   const Tile *tile = tiles[rows][n > VEC];
   Finish f = { .c = s->c + p * TILE_COLS,
@@ -231,8 +231,8 @@ static void column (const Block *s, int64_t p, const real *b) {
   else f.next = (Ahead){ .at = (const char *)b };
   for (int64_t i = 0; i < s->m; i += h, f.c += h * s->ldc) {
     h = gemm_height(s->m, i);
-    const real *a = s->a + i * (packed ? s->k : s->a_row);
-    int64_t stride = packed ? h : rows ? s->a_row : s->a_col;
+    const real *a = s->a + i * (s->in_place ? s->a_row : s->k);
+    int64_t stride = !s->in_place ? h : rows ? s->a_row : s->a_col;
     if (n >= TILE_COLS || n == VEC) tile[h](s->k, a, stride, b, s->ldb, &f);
     else edge(h, n, s->k, tile[h], a, stride, b, s->ldb, &f);
     f.next = (Ahead){ .at = (const char *)b };

@@ -71,7 +71,7 @@ static int64_t a_whole_panels (int64_t m, int64_t k, Operand a, real *to) {
 
 void CPU (gemm_pack_a)(int64_t m, int64_t k, Operand a, real *to) {
   int64_t i = 0;
-  bool columns = a.row == 1 && a.source == SOURCE_REAL;
+  bool columns = a.row == 1 && source_is_real(a.source);
   if (columns) i = a_whole_panels(m, k, a, to);
   for (int64_t h; i < m; i += h) {
     h = gemm_height(m, i);
@@ -79,7 +79,7 @@ void CPU (gemm_pack_a)(int64_t m, int64_t k, Operand a, real *to) {
     real *panel = to + i * k;
     if (columns) a_from_columns(h, k, rows, panel);
     else if (a.col != 1) a_by_element(h, k, rows, panel);
-    else if (a.source == SOURCE_REAL)
+    else if (source_is_real(a.source))
       a_from_rows(h, k, rows, panel, SOURCE_REAL);
     else if (a.source == SOURCE_F16)
       a_from_rows(h, k, rows, panel, SOURCE_F16);
@@ -161,7 +161,7 @@ VEC_INLINE void pack_b (int64_t n, int64_t k, Operand b, real *to,
     if (b.col == 1 && n >= TILE_COLS) {
       panels = min64(SWEEP, n / TILE_COLS);
       b_from_rows(panels, k, b, to, source);
-    } else if (b.col == 1 && source == SOURCE_REAL) {
+    } else if (b.col == 1 && source_is_real(source)) {
       b_from_short_rows(n, k, b, to);
     } else if (b.row == 1) {
       b_from_columns(min64(n, TILE_COLS), k, b, to, source);
@@ -175,7 +175,7 @@ VEC_INLINE void pack_b (int64_t n, int64_t k, Operand b, real *to,
 }
 
 void CPU (gemm_pack_b)(int64_t n, int64_t k, Operand b, real *to) {
-  if (b.source == SOURCE_REAL) pack_b(n, k, b, to, SOURCE_REAL);
+  if (source_is_real(b.source)) pack_b(n, k, b, to, SOURCE_REAL);
   else if (b.source == SOURCE_F16) pack_b(n, k, b, to, SOURCE_F16);
   else pack_b(n, k, b, to, SOURCE_BF16);
 }

@@ -161,7 +161,7 @@ VEC_INLINE void range_of (const Gemv *g, int64_t lo, int64_t hi, Source s) {
 }
 
 static void range (const Gemv *g, int64_t lo, int64_t hi) {
-  if (g->w.source == SOURCE_REAL) range_of(g, lo, hi, SOURCE_REAL);
+  if (source_is_real(g->w.source)) range_of(g, lo, hi, SOURCE_REAL);
   else if (g->w.source == SOURCE_F16) range_of(g, lo, hi, SOURCE_F16);
   else range_of(g, lo, hi, SOURCE_BF16);
 }
@@ -183,7 +183,7 @@ int64_t CPU (gemv_scratch)(const Gemm *p) {
 
 /* x is read in place where it can be, else copied to scratch. */
 static const real *rows_of (Operand x, int64_t rows, int64_t k, real *to) {
-  if (x.source == SOURCE_REAL && x.col == 1 && (rows == 1 || x.row == k))
+  if (source_is_real(x.source) && x.col == 1 && (rows == 1 || x.row == k))
     return x.data;
   for (int64_t i = 0; i < rows; i++)
     for (int64_t j = 0; j < k; j++)

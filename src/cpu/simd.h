@@ -109,14 +109,19 @@ VEC_INLINE Source source_of (const Tensor *x) {
                                 : SOURCE_REAL;
 }
 
+/* In the double pass true whatever s: no other code is made. */
+VEC_INLINE bool source_is_real (Source s) {
+  return sizeof(real) == 8 || s == SOURCE_REAL;
+}
+
 VEC_INLINE real source_get (Source s, const void *p, int64_t i) {
-  if (s == SOURCE_REAL) return ((const real *)p)[i];
+  if (source_is_real(s)) return ((const real *)p)[i];
   uint16_t h = ((const uint16_t *)p)[i];
   return s == SOURCE_F16 ? (real)f16_to_f32(h) : (real)bf16_to_f32(h);
 }
 
 VEC_INLINE const void *source_at (Source s, const void *p, int64_t i) {
-  return (const char *)p + i * (int64_t)(s == SOURCE_REAL ? sizeof(real) : 2);
+  return (const char *)p + i * (int64_t)(source_is_real(s) ? sizeof(real) : 2);
 }
 
 #ifndef CPU_DOUBLE
