@@ -166,7 +166,7 @@ $(BUILD)/embed/%: examples/embed/%.c $(BUILD)/libfnn.a $(BOBJ)
 
 $(BUILD)/fuzz/%: fuzz/%.c $(BUILD)/libfnn.a $(BOBJ)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(LUA_CFLAGS) $(LDFLAGS) -fsanitize=fuzzer -Wl,-E \
+	$(CC) $(ALL_CFLAGS) -Isrc $(LUA_CFLAGS) $(LDFLAGS) -fsanitize=fuzzer -Wl,-E \
 	  -o $@ $< $(BOBJ) $(BUILD)/libfnn.a $(LUA_LIBS) $(LIBS) -ldl
 
 $(BUILD)/bench/%: bench/%.c $(BUILD)/libfnn.a

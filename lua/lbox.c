@@ -37,6 +37,7 @@ void guard_leave (lua_State *L, Lib *lib, Guard *g) {
 FNN_NORETURN void guard_error (lua_State *L, Lib *lib, Guard *g) {
   restore(lib, g);
   lib->status = lib->context->status;
+  if (lib->dropped != NULL) slots_flush(L, lib);
   if (lib->raised) { /* a callback's own error, on the top of the stack */
     lib->raised = false;
     lua_error(L);

@@ -27,8 +27,8 @@
 enum {
   ALIGN = 64,
   HUGE_PAGE = 2 << 20,
-  CLASS_MIN = 64, /* bytes of the smallest class */
-  CLASSES = 8 * 48,
+  CLASS_MIN = 64,   /* bytes of the smallest class */
+  CLASSES = 8 * 48, /* to 2^53 bytes: no machine has as many */
   DEVICES = 16,
   TINY_MAX = 1024,    /* bytes of a tiny storage: the last of TINY_CLASSES */
   TINY_KEEP = 1 << 20 /* of them in a context */
@@ -417,7 +417,7 @@ static bool keep_tiny (fnn_Storage *s) {
 
 fnn_Storage *storage_new (const fnn_Device *d, size_t bytes) {
   fnn_Context *c = context();
-  if (bytes > (size_t)1 << 53) out_of_memory(c->account, d->name, bytes);
+  if (bytes >> 53 != 0) out_of_memory(c->account, d->name, bytes);
   fnn_Storage *s = take_tiny(c, d, bytes);
   if (s == NULL) s = storage_try(c->account, d, bytes);
   if (s == NULL) {

@@ -312,8 +312,8 @@ static inline float pow_f32 (float x, float y) {
 ** mod 4 in its low bits. */
 static inline double trig_reduce (float x, int32_t *q) {
   double t = (double)x * 0.63661977236758134308;
-  double n = (t + 6755399441055744.0) - 6755399441055744.0;
-  *q = (int32_t)n;
+  double m = t + 6755399441055744.0, n = m - 6755399441055744.0;
+  *q = (int32_t)((DoubleBits){ .f = m }).i; /* of NaN, too, it is a number */
   double r = (double)x - n * 1.57079632673412561417; /* 33 bits of pi/2 */
   return r - n * 6.07710050650619224932e-11;
 }
