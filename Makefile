@@ -7,7 +7,8 @@
 #   make install    PREFIX= DESTDIR=      make uninstall  the same PREFIX
 #   make clean
 #
-# CC= chooses the compiler, CFLAGS= and LDFLAGS= add to its flags.  A build
+# CC= chooses the compiler, CFLAGS= and LDFLAGS= add to its flags, BENCH=--quick
+# makes the benchmarks short (bench/run.lua has more options).  A build
 # for a graphics card (CUDA=) has its place in cuda/ and comes later.
 
 CC      ?= gcc
@@ -190,7 +191,7 @@ fuzz:
 
 bench: all $(BENCHES)
 	@for b in $(BENCHES); do $$b || exit; done
-	$(BUILD)/fnn bench/run.lua
+	$(BUILD)/fnn bench/run.lua $(BENCH)
 
 # ---------------------------------------------------------------------------
 # Installing
