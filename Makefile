@@ -7,7 +7,8 @@
 #   make install    PREFIX= DESTDIR=      make uninstall  the same PREFIX
 #   make clean
 #
-# CC= chooses the compiler, CFLAGS= and LDFLAGS= add to its flags.  A build
+# CC= chooses the compiler, CFLAGS= and LDFLAGS= add to its flags, BENCH=--quick
+# makes the benchmarks short (bench/run.lua has more options).  A build
 # for a graphics card (CUDA=) has its place in cuda/ and comes later.
 
 CC      ?= gcc
@@ -21,7 +22,8 @@ PKGS    := jansson libpng zlib
 LUA_CFLAGS := $(shell pkg-config --cflags $(LUA))
 LUA_LIBS   := $(shell pkg-config --libs $(LUA))
 # The program takes Lua whole from the static library, where there is one.
-LUA_WHOLE  := $(wildcard $(shell pkg-config --variable=libdir $(LUA))/lib$(LUA).a)
+LUA_WHOLE  := $(wildcard \
+  $(shell pkg-config --variable=libdir $(LUA))/lib$(LUA).a)
 LIBS    := $(shell pkg-config --libs $(PKGS)) -lm -lpthread
 
 # Line editing in the program, where libedit is.
@@ -189,7 +191,7 @@ fuzz:
 
 bench: all $(BENCHES)
 	@for b in $(BENCHES); do $$b || exit; done
-	$(BUILD)/fnn bench/run.lua
+	$(BUILD)/fnn bench/run.lua $(BENCH)
 
 # ---------------------------------------------------------------------------
 # Installing
@@ -248,4 +250,4 @@ clean:
 .DELETE_ON_ERROR:
 .PHONY: all tests fuzzers test asan tsan fuzz bench install install-module \
   uninstall clean
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)

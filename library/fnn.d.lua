@@ -78,6 +78,11 @@ function fnn.set_default_dtype(dtype) end
 ---@param device string
 function fnn.set_default_device(device) end
 
+---Seconds since some moment: the difference of two is the time that passed,
+---which os.clock, adding up the work of all threads, does not tell.
+---@return number
+function fnn.clock() end
+
 ---@class fnn.Tensor
 ---@operator add(fnn.Tensor|fnn.Param|number): fnn.Tensor
 ---@operator sub(fnn.Tensor|fnn.Param|number): fnn.Tensor
@@ -1106,13 +1111,21 @@ function fnn.no_grad(f, ...) end
 ---@return any
 function fnn.enable_grad(f, ...) end
 
+---Calls f with the arguments and returns its results. A backward inside looks
+---at each gradient and raises at the first that is infinite or not a number,
+---with the name of the operation that made it. Slow: for finding a fault.
+---@param f function
+---@param ... any
+---@return any
+function fnn.detect_anomaly(f, ...) end
+
 ---Whether operations are recorded now.
 ---@return boolean
 function fnn.is_grad_enabled() end
 
 ---Gives a result that the script computed a derivative of its own. back(gy) is
----given the gradient of y and returns the gradient of each input in order, or
----nil for one that has none. name is used in error messages.
+---given the gradient of y and returns one gradient for each input, in order, nil
+---for one that has none. name is used in error messages.
 ---@param y fnn.Tensor
 ---@param name string
 ---@param inputs fnn.Tensor[]
@@ -1128,8 +1141,10 @@ function Tensor:detach() end
 ---@return boolean
 function Tensor:has_graph() end
 
----f(g) is called with each gradient that reaches x. What it returns, if not nil,
----takes its place.
+---f(g) is called with the gradient of x, once it is complete. What it returns,
+---if not nil, takes its place. It goes with the graph, or with the Param. Its
+---function must not hold x itself, if no backward will ever pass: such a circle
+---is not collected.
 ---@param f function
 function Tensor:register_hook(f) end
 

@@ -31,11 +31,11 @@ fnn_Param *checkparam (lua_State *L, int i) {
 fnn_Tensor **checktensors (lua_State *L, int i, int *n) {
   luaL_checktype(L, i, LUA_TTABLE);
   i = lua_absindex(L, i);
-  lua_Integer count = luaL_len(L, i);
+  lua_Integer count = (lua_Integer)lua_rawlen(L, i);
   luaL_argcheck(L, count <= 1 << 20, i, "too many tensors");
   fnn_Tensor **x = lua_newuserdatauv(L, (size_t)(count + 1) * sizeof *x, 1);
   for (lua_Integer k = 1; k <= count; k++) {
-    lua_geti(L, i, k);
+    lua_rawgeti(L, i, k);
     x[k - 1] = testtensor(L, -1);
     if (x[k - 1] == NULL)
       raise_error(L, "element %d of the list: expected a tensor, got %s",
@@ -53,18 +53,20 @@ fnn_Tensor *checkids (lua_State *L, int i) {
     return x;
   }
   i = lua_absindex(L, i);
-  lua_Integer n = luaL_len(L, i);
+  lua_Integer n = (lua_Integer)lua_rawlen(L, i);
   void **box = newbox(L, TENSOR);
   const int64_t shape[1] = { n };
   guard(L, *box = fnn_retain(fnn_empty(1, shape, FNN_I64, NULL)));
   int64_t *to = tensor_data(*box);
   for (lua_Integer k = 1; k <= n; k++) {
     int ok;
-    lua_geti(L, i, k);
+    lua_rawgeti(L, i, k);
     to[k - 1] = lua_tointegerx(L, -1, &ok);
     if (!ok)
-      raise_error(L, "element %d of the list of ids: expected an integer, "
-                  "got %s", (int)k, luaL_typename(L, -1));
+      raise_error(L,
+                  "element %d of the list of ids: expected an integer, "
+                  "got %s",
+                  (int)k, luaL_typename(L, -1));
     lua_pop(L, 1);
   }
   return *box;
@@ -85,8 +87,10 @@ static int dim_of (lua_State *L, lua_Integer p, const fnn_Tensor *x) {
   ShapeText text;
   shape_print(&text, n, x->shape);
   if (p == 0)
-    raise_error(L, "dimensions count from 1 (or -1 from the end): got 0 for "
-                "a tensor of shape %s", text.s);
+    raise_error(L,
+                "dimensions count from 1 (or -1 from the end): got 0 for "
+                "a tensor of shape %s",
+                text.s);
   raise_error(L, "dimension %d out of range for a rank-%d tensor of shape %s",
               (int)p, n, text.s);
   return 0;
@@ -119,8 +123,10 @@ int checknewdim (lua_State *L, int i, int ndim) {
   lua_Integer p = luaL_optinteger(L, i, 1);
   if (p >= 1 && p <= ndim + 1) return (int)p - 1;
   if (p < 0 && p >= -ndim - 1) return (int)p + ndim + 1;
-  raise_error(L, "no place %I for a new dimension beside %d (dimensions count "
-              "from 1)", (LUAI_UACINT)p, ndim);
+  raise_error(L,
+              "no place %I for a new dimension beside %d (dimensions count "
+              "from 1)",
+              (LUAI_UACINT)p, ndim);
   return 0;
 }
 
@@ -152,14 +158,13 @@ int64_t checkrange (lua_State *L, int i, int64_t n, int64_t *start,
 int checkdims (lua_State *L, int i, const fnn_Tensor *x, int *dims,
                int *next) {
   int n = 0;
-  if (lua_type(L, i) == LUA_TTABLE && luaL_len(L, i) > 0) {
+  if (lua_type(L, i) == LUA_TTABLE && (lua_Integer)lua_rawlen(L, i) > 0) {
     *next = i + 1;
-    int count = (int)luaL_len(L, i);
+    int count = (int)lua_rawlen(L, i);
     for (; n < count; n++) {
-      lua_geti(L, i, n + 1);
+      lua_rawgeti(L, i, n + 1);
       if (n == FNN_MAXDIM || !lua_isinteger(L, -1))
-        raise_error(L, "expected a list of at most %d dimensions",
-                    FNN_MAXDIM);
+        raise_error(L, "expected a list of at most %d dimensions", FNN_MAXDIM);
       dims[n] = dim_of(L, lua_tointeger(L, -1), x);
       lua_pop(L, 1);
     }
@@ -184,12 +189,12 @@ static int64_t size_at (lua_State *L, int at, int k) {
 int checkshape (lua_State *L, int i, int64_t *shape, int *next) {
   int n = 0;
   if (lua_type(L, i) == LUA_TTABLE) {
-    lua_Integer count = luaL_len(L, i);
+    lua_Integer count = (lua_Integer)lua_rawlen(L, i);
     if (count > FNN_MAXDIM)
       raise_error(L, "a shape has at most %d sizes (got %d)", FNN_MAXDIM,
                   (int)count);
     for (; n < count; n++) {
-      lua_geti(L, i, n + 1);
+      lua_rawgeti(L, i, n + 1);
       shape[n] = size_at(L, -1, n + 1);
       lua_pop(L, 1);
     }
@@ -263,7 +268,8 @@ int options (lua_State *L, int i, const char *const *names) {
 /* Pushes the field; false, with nothing pushed, when it is absent. */
 static bool field (lua_State *L, int o, const char *name) {
   if (o == 0) return false;
-  if (lua_getfield(L, o, name) != LUA_TNIL) return true;
+  lua_pushstring(L, name);
+  if (lua_rawget(L, o) != LUA_TNIL) return true;
   lua_pop(L, 1);
   return false;
 }
@@ -299,8 +305,7 @@ int64_t opt_integer (lua_State *L, int o, const char *name, int64_t d) {
 }
 
 /* The string lives as long as the table holds it. */
-const char *opt_string (lua_State *L, int o, const char *name,
-                        const char *d) {
+const char *opt_string (lua_State *L, int o, const char *name, const char *d) {
   if (!field(L, o, name)) return d;
   if (lua_type(L, -1) != LUA_TSTRING) wrong(L, name, "a string");
   const char *v = lua_tostring(L, -1);

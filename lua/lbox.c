@@ -15,6 +15,7 @@ static const char boxes_key = 0; /* registry: weak table, object -> box */
 */
 
 void guard_enter (lua_State *L, Lib *lib, Guard *g) {
+  if (lib->context == NULL) luaL_error(L, "fnn is closed in this state");
   g->context_before = fnn_use(lib->context);
   g->guarded_before = lib->guarded;
   lib->guarded = L;
@@ -110,8 +111,8 @@ void collect_if_due (lua_State *L, Lib *lib) {
   if (lib->collected_live / 2 > due) due = lib->collected_live / 2;
   if (c->since_collect <= due || lib->collecting || c->frame != NULL) return;
   live = live_bytes(c);
-  c->since_collect = live > lib->collected_live ? live - lib->collected_live
-                                                : 0;
+  c->since_collect =
+      live > lib->collected_live ? live - lib->collected_live : 0;
   if (c->since_collect <= due || !collect(L, lib)) return;
   c->since_collect = 0;
   lib->collected_live = live_bytes(c);
@@ -224,13 +225,12 @@ static void **tobox (lua_State *L, int i) {
 void box_empty (lua_State *L, int i) {
   void **box = tobox(L, i);
   void *o = box != NULL ? *box : NULL;
-  if (o == NULL) return;
   Lib *lib = getlib(L);
+  if (o == NULL || lib->context == NULL) return;
   *box = NULL;
   fnn_Context *before = fnn_use(lib->context);
   fnn_Context *c = lib->context;
-  if (c->frame == NULL || c->finalizing || !frame_try_adopt(o))
-    fnn_release(o);
+  if (c->frame == NULL || c->finalizing || !frame_try_adopt(o)) fnn_release(o);
   fnn_use(before);
 }
 
@@ -330,14 +330,14 @@ const char *nearest_key (lua_State *L, int t, const char *s) {
     if (lua_type(L, -1) != LUA_TSTRING) continue;
     const char *pair[2] = { best, lua_tostring(L, -1) };
     const char *both = best == NULL
-                         ? nearest_name(s, &pair[1], 1, sizeof *pair)
-                         : nearest_name(s, pair, 2, sizeof *pair);
+                           ? nearest_name(s, &pair[1], 1, sizeof *pair)
+                           : nearest_name(s, pair, 2, sizeof *pair);
     if (both != NULL) best = both;
   }
   return best;
 }
 
-/* With nil pushed for the string at key: raises if a name in t is near to it. */
+/* With nil pushed for the string at key: raises if a name in t is near it. */
 static int suggest (lua_State *L, int t, int key, const char *what) {
   if (!lua_isnil(L, -1) || lua_type(L, key) != LUA_TSTRING) return 1;
   const char *s = lua_tostring(L, key);
@@ -359,13 +359,17 @@ void newclass (lua_State *L, Kind k, const char *name,
   lua_newtable(L);
   lib->meta[k] = lua_topointer(L, -1);
   lua_pushvalue(L, -1);
+  lua_setiuservalue(L, lua_upvalueindex(1), (int)k + 1);
+  lua_pushvalue(L, -1);
   lua_rawsetp(L, LUA_REGISTRYINDEX, lib->meta[k]);
   lua_pushstring(L, name);
   lua_setfield(L, -2, "__name");
   lua_pushstring(L, name);
   lua_setfield(L, -2, "__metatable");
-  const luaL_Reg own[] = { { "__gc", box_gc }, { "__close", box_release },
-                           { "__eq", box_eq }, { NULL, NULL } };
+  const luaL_Reg own[] = { { "__gc", box_gc },
+                           { "__close", box_release },
+                           { "__eq", box_eq },
+                           { NULL, NULL } };
   addfunctions(L, own);
   lua_newtable(L);
   lua_pushvalue(L, -1);
@@ -406,6 +410,7 @@ void addmethods (lua_State *L, Kind k, const luaL_Reg *methods) {
 
 /* __index of a namespace: upvalue 2 is its name. */
 static int namespace_index (lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
   find_method(L, 1, 2);
   return suggest(L, 1, 2, lua_tostring(L, lua_upvalueindex(2)));
 }

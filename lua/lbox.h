@@ -40,7 +40,8 @@ typedef enum Kind {
 } Kind;
 
 /* What the library keeps for one lua_State: the first upvalue of each of its
-** functions, and a value of the registry. */
+** functions, and a value of the registry.  Its user values are the metatables
+** of the kinds. */
 typedef struct Lib {
   fnn_Context *context;
   lua_State *main;
@@ -50,10 +51,10 @@ typedef struct Lib {
   fnn_Dtype dtype;          /* of new float tensors */
   uint64_t collected_live;  /* bytes alive after the last collection */
   bool collecting;
-  bool scoped;              /* an fnn.scope is open */
-  fnn_Status status;        /* of the last error raised */
-  bool raised;              /* a callback's error value is on the stack */
-  struct Slot_ *dropped;    /* slots whose values can go */
+  bool scoped;           /* an fnn.scope is open */
+  fnn_Status status;     /* of the last error raised */
+  bool raised;           /* a callback's error value is on the stack */
+  struct Slot_ *dropped; /* slots whose values can go */
 } Lib;
 
 #define getlib(L) ((Lib *)lua_touserdata(L, lua_upvalueindex(1)))
@@ -87,8 +88,7 @@ FNN_NORETURN void guard_error (lua_State *L, Lib *lib, Guard *g);
     if (setjmp(guard_.frame.jump) == 0) { \
       __VA_ARGS__; \
       guard_leave(L, lib_, &guard_); \
-    } else \
-      guard_error(L, lib_, &guard_); \
+    } else guard_error(L, lib_, &guard_); \
   } while (0)
 
 /* Raises message at the first caller outside the library; in a module's
@@ -173,8 +173,7 @@ int64_t checkrange (lua_State *L, int i, int64_t n, int64_t *start,
                     int64_t *step);
 /* Dims from place i on: numbers, or one table of them; all when absent.
 ** Returns how many; *next is the first argument after them. */
-int checkdims (lua_State *L, int i, const fnn_Tensor *x, int *dims,
-               int *next);
+int checkdims (lua_State *L, int i, const fnn_Tensor *x, int *dims, int *next);
 /* Sizes from i on: numbers, or one table of them. */
 int checkshape (lua_State *L, int i, int64_t *shape, int *next);
 fnn_Dtype checkdtype (lua_State *L, int i);
@@ -212,9 +211,9 @@ typedef struct Slot_ Slot_;
 /* Keeps the value at i in Lua: a reference for slot_new. */
 int slot_ref (lua_State *L, int i);
 /* Inside guard: a slot of that value, which goes with the frame until
-** slot_keep gives it to the engine.  n: what slot_count tells, how many
-** results the caller expects. */
-Slot_ *slot_new (Lib *lib, int ref, int n);
+** slot_keep gives it to the engine.  name: of the op whose derivative it is,
+** which must give n results; NULL for a hook. */
+Slot_ *slot_new (Lib *lib, int ref, const char *name, int n);
 void slot_keep (Slot_ *s);
 int slot_count (const Slot_ *s);
 /* Drops it: from anywhere, also inside the engine. */

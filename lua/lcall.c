@@ -6,13 +6,16 @@
 ** guard's L, so that it cannot yield or jump over the engine; its error value
 ** stays on top of that stack, and the guard raises it again. */
 
+#include <stdio.h>
+
 #include "lbox.h"
 
 struct Slot_ {
   Slot_ *next; /* among the dropped */
   Lib *lib;
   int ref;
-  int count;
+  int count;             /* of the results of a derivative; -1: a hook */
+  char name[64];         /* of its op */
   struct Holder *holder; /* until the engine has it */
 };
 
@@ -49,10 +52,12 @@ static void holder_destroy (void *o) {
 static const Type holder_type = { "slot", holder_destroy };
 
 /* Without memory for one its value stays in the table: no more. */
-Slot_ *slot_new (Lib *lib, int ref, int n) {
+Slot_ *slot_new (Lib *lib, int ref, const char *name, int n) {
   Holder *h = object_new(&holder_type, sizeof *h);
   Slot_ *s = mem_new(sizeof *s);
-  *s = (Slot_){ .lib = lib, .ref = ref, .count = n, .holder = h };
+  *s = (Slot_){ .lib = lib, .ref = ref, .holder = h };
+  s->count = name != NULL ? n : -1;
+  if (name != NULL) snprintf(s->name, sizeof s->name, "%s", name);
   h->slot = s;
   return s;
 }
@@ -89,6 +94,9 @@ typedef struct Call {
   int n, nr;
   fnn_Tensor *const *args;
   fnn_Tensor **results; /* with a reference each */
+  int count;            /* how many results there were */
+  int bad;              /* the first that is neither a tensor nor nil, or 0 */
+  const char *type;     /* its type */
 } Call;
 
 void lib_pushtensor (lua_State *L, const Lib *lib, fnn_Tensor *x) {
@@ -101,13 +109,13 @@ void lib_pushtensor (lua_State *L, const Lib *lib, fnn_Tensor *x) {
 }
 
 fnn_Tensor *lib_totensor (lua_State *L, const Lib *lib, int i) {
-  void **box = lua_touserdata(L, i);
-  if (box == NULL || *box == NULL || !lua_getmetatable(L, i)) return NULL;
+  if (lua_type(L, i) != LUA_TUSERDATA || !lua_getmetatable(L, i)) return NULL;
   const void *meta = lua_topointer(L, -1);
   lua_pop(L, 1);
-  if (meta == lib->meta[TENSOR]) return *box;
-  if (meta == lib->meta[PARAM]) return fnn_value(*box);
-  return NULL;
+  if (meta != lib->meta[TENSOR] && meta != lib->meta[PARAM]) return NULL;
+  void *o = *(void **)lua_touserdata(L, i);
+  if (o == NULL || meta == lib->meta[TENSOR]) return o;
+  return fnn_value(o);
 }
 
 static int protected_call (lua_State *L) {
@@ -119,24 +127,41 @@ static int protected_call (lua_State *L) {
   for (int i = 0; i < c->n; i++)
     if (c->args[i] == NULL) lua_pushnil(L);
     else lib_pushtensor(L, lib, c->args[i]);
-  lua_call(L, c->n, c->nr);
-  for (int i = 0; i < c->nr; i++) {
-    int at = lua_gettop(L) - c->nr + 1 + i;
+  int base = lua_gettop(L) - c->n - 1;
+  lua_call(L, c->n, LUA_MULTRET);
+  c->count = lua_gettop(L) - base;
+  for (int i = 0; i < c->nr && i < c->count && c->bad == 0; i++) {
+    int at = base + 1 + i;
     if (lua_isnil(L, at)) continue;
     fnn_Tensor *x = lib_totensor(L, lib, at);
-    if (x == NULL)
-      return luaL_error(L, "result %d of the function: expected a tensor or "
-                           "nil, got %s", i + 1, luaL_typename(L, at));
     c->results[i] = fnn_retain(x);
+    if (x == NULL) {
+      c->bad = i + 1;
+      c->type = luaL_typename(L, at);
+    }
   }
   return 0;
+}
+
+/* Throws unless the results are what a derivative or a hook returns. */
+static void check_results (const Slot_ *s, const Call *c) {
+  bool hook = s->count < 0;
+  if (c->bad != 0)
+    fnn_throw(FNN_EARG, "%s%s: gradient %d: expected a tensor or nil, got %s",
+              hook ? "" : "backward: ", hook ? "hook" : s->name, c->bad,
+              c->type);
+  if (!hook && c->count != s->count)
+    fnn_throw(FNN_EARG,
+              "backward: %s gave %d gradients (expected %d, one an "
+              "input)",
+              s->name, c->count, s->count);
 }
 
 void slot_call (Slot_ *s, int n, fnn_Tensor *const *args, int nr,
                 fnn_Tensor **results) {
   Lib *lib = s->lib;
   lua_State *L = lib->guarded;
-  Call c = { s, n, nr, args, results };
+  Call c = { s, n, nr, args, results, 0, 0, NULL };
   for (int i = 0; i < nr; i++) results[i] = NULL;
   if (!lua_checkstack(L, 4)) fnn_throw(FNN_EMEMORY, "stack overflow");
   frame_room((size_t)nr);
@@ -148,6 +173,7 @@ void slot_call (Slot_ *s, int n, fnn_Tensor *const *args, int nr,
     lib->raised = true;
     fnn_throw(FNN_EHOST, "an error in a function of the script");
   }
+  check_results(s, &c);
 }
 
 /* On the main thread the closer becomes a variable to be closed, so that an

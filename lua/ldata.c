@@ -48,7 +48,7 @@ static fnn_DataField checkfield (lua_State *L, int i) {
   if (f.x != NULL) return f;
   luaL_checktype(L, i, LUA_TTABLE);
   check_keys(L, i);
-  lua_geti(L, i, 1);
+  lua_rawgeti(L, i, 1);
   f.x = checktensor(L, -1);
   lua_pop(L, 1); /* the table holds it */
   f.convert = true;
@@ -70,8 +70,7 @@ static int new_dataset (lua_State *L) {
 }
 
 static void check_list (lua_State *L, const fnn_Tensor *ids) {
-  bool list =
-      ids->ndim == 1 && tensor_is_dense(ids) && ids->dtype == FNN_I64;
+  bool list = ids->ndim == 1 && tensor_is_dense(ids) && ids->dtype == FNN_I64;
   luaL_argcheck(L, list, 2, "expected a list of ids");
 }
 
@@ -179,9 +178,9 @@ static int dataset_tostring (lua_State *L) {
 ** =======================================================
 */
 
-static const char *const loader_options[] = { "batch", "shuffle", "seed",
-                                              "drop_last", "prefetch",
-                                              "device", NULL };
+static const char *const loader_options[] = {
+  "batch", "shuffle", "seed", "drop_last", "prefetch", "device", NULL
+};
 
 /* data.loader(ds, options): of a C dataset; DataLoader in data.lua */
 static int new_loader (lua_State *L) {
@@ -259,8 +258,7 @@ static int data_order (lua_State *L) {
   luaL_argcheck(L, n >= 0, 1, "must not be negative");
   void **box = newbox(L, TENSOR);
   guard(L, fnn_Tensor *x = fnn_empty(1, &n, FNN_I64, NULL);
-        fnn_epoch_order(n, seed, epoch, tensor_data(x));
-        *box = fnn_retain(x));
+        fnn_epoch_order(n, seed, epoch, tensor_data(x)); *box = fnn_retain(x));
   return 1;
 }
 
@@ -271,8 +269,8 @@ static int data_point (lua_State *L) {
   void **box = lua_touserdata(L, 1);
   fnn_Tensor *x = checktensor(L, 2);
   int64_t i = checkplace(L, 3, x->ndim > 0 ? x->shape[0] : 0, "point");
-  guard(L, fnn_Tensor *y = fnn_retain(fnn_select(x, 0, i));
-        fnn_release(*box); *box = y);
+  guard(L, fnn_Tensor *y = fnn_retain(fnn_select(x, 0, i)); fnn_release(*box);
+        *box = y);
   return 0;
 }
 
@@ -281,7 +279,7 @@ static int data_point (lua_State *L) {
 /* data.digits_bytes(): u8 (1797, 8, 8) and i64 (1797), embedded */
 static int data_digits_bytes (lua_State *L) {
   void **images = newbox(L, TENSOR), **labels = newbox(L, TENSOR);
-  guard(L, fnn_Tensor *y; *images = fnn_retain(fnn_digits(&y));
+  guard(L, fnn_Tensor * y; *images = fnn_retain(fnn_digits(&y));
         *labels = fnn_retain(y));
   return 2;
 }
@@ -290,27 +288,27 @@ static const luaL_Reg dataset_methods[] = {
   { "items", dataset_items },
   { "fields", dataset_fields },
   { "subset", dataset_subset },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 static const luaL_Reg dataset_metamethods[] = {
   { "__len", dataset_len },
   { "__tostring", dataset_tostring },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 static const luaL_Reg loader_methods[] = {
   { "next", loader_next },
   { "start", loader_start },
   { "cursor", loader_cursor },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 static const luaL_Reg loader_metamethods[] = {
   { "__len", loader_len },
   { "__call", loader_call },
   { "__tostring", loader_tostring },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 static const luaL_Reg functions[] = {
@@ -319,7 +317,7 @@ static const luaL_Reg functions[] = {
   { "order", data_order },
   { "point", data_point },
   { "digits_bytes", data_digits_bytes },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 void open_data (lua_State *L) {

@@ -5,19 +5,32 @@
 
 #include "lbox.h"
 
-static const char *const backward_options[] = { "retain_graph", NULL };
+/* create_graph is what others call a request for second derivatives. */
+static const char *const backward_options[] = { "retain_graph", "create_graph",
+                                                NULL };
+
+static void check_create (lua_State *L, int o) {
+  if (opt_boolean(L, o, "create_graph", false))
+    raise_error(L, "backward: gradients are plain data: there are no second "
+                   "derivatives");
+}
 
 /* x:backward([gradient] [, { retain_graph = }]) */
 static int tensor_backward (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1), *gy = testtensor(L, 2);
-  int o = options(L, gy != NULL ? 3 : lua_isnil(L, 2) ? 3 : 2,
+  int o = options(L,
+                  gy != NULL        ? 3
+                  : lua_isnil(L, 2) ? 3
+                                    : 2,
                   backward_options);
   bool keep = opt_boolean(L, o, "retain_graph", false);
+  check_create(L, o);
   guard(L, fnn_backward(x, gy, keep));
   return 0;
 }
 
-static const char *const grad_options[] = { "retain_graph", "gradient", NULL };
+static const char *const grad_options[] = { "retain_graph", "gradient",
+                                            "create_graph", NULL };
 
 /* fnn.grad(x, params [, options]): a list of gradients, false where x does
 ** not depend on the Param.  The Params' own gradients stay. */
@@ -25,16 +38,17 @@ static int graph_grad (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1), *gy = NULL;
   bool one = testobject(L, 2, PARAM) != NULL;
   if (!one) luaL_checktype(L, 2, LUA_TTABLE);
-  int n = one ? 1 : (int)luaL_len(L, 2);
+  int n = one ? 1 : (int)lua_rawlen(L, 2);
   int o = options(L, 3, grad_options);
   bool keep = opt_boolean(L, o, "retain_graph", false);
+  check_create(L, o);
   if (o != 0 && lua_getfield(L, o, "gradient") != LUA_TNIL)
     gy = checktensor(L, -1);
   fnn_Param **p = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *p, 0);
   fnn_Tensor **g = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *g, 0);
   for (int i = 0; i < n; i++) {
     if (one) lua_pushvalue(L, 2);
-    else lua_geti(L, 2, i + 1);
+    else lua_rawgeti(L, 2, i + 1);
     p[i] = testobject(L, -1, PARAM);
     if (p[i] == NULL)
       return raise_error(L, "grad: element %d: expected a fnn.Param, got %s",
@@ -49,13 +63,13 @@ static int graph_grad (lua_State *L) {
     lua_rawseti(L, -2, i + 1);
   }
   guard(L, fnn_grad(x, gy, n, p, g, keep);
-        for (int i = 0; i < n; i++) *boxes[i] = fnn_retain(g[i]));
+        for (int i = 0; i < n; i++) * boxes[i] = fnn_retain(g[i]));
   for (int i = 0; i < n; i++)
     if (*boxes[i] == NULL) {
       lua_pushboolean(L, 0);
       lua_rawseti(L, -2, i + 1);
     }
-  if (one) lua_geti(L, -1, 1);
+  if (one) lua_rawgeti(L, -1, 1);
   return 1;
 }
 
@@ -65,28 +79,42 @@ static int graph_grad (lua_State *L) {
 ** =======================================================
 */
 
-/* Ends what with_mode began: upvalue 2 is the mode before. */
+typedef bool (*Mode)(bool on);
+
+static const Mode modes[] = { fnn_grad_mode, fnn_anomaly_mode };
+enum { GRAD, ANOMALY };
+
+/* Ends what with_mode began: upvalue 2 is the mode, 3 what it was before. */
 static int restore_mode (lua_State *L) {
-  Lib *lib = getlib(L);
-  lib->context->grad_mode = lua_toboolean(L, lua_upvalueindex(2));
+  int which = (int)lua_tointeger(L, lua_upvalueindex(2));
+  bool before = lua_toboolean(L, lua_upvalueindex(3));
+  guard(L, modes[which](before));
   return 0;
 }
 
-/* f(...) with the graph on or off. */
-static int with_mode (lua_State *L, bool on) {
-  Lib *lib = getlib(L);
+/* f(...) with a mode on or off. */
+static int with_mode (lua_State *L, int which, bool on) {
+  const fnn_Context *c = getlib(L)->context;
   luaL_checkany(L, 1);
   lua_pushvalue(L, lua_upvalueindex(1));
-  lua_pushboolean(L, lib->context->grad_mode);
-  lua_pushcclosure(L, restore_mode, 2);
+  lua_pushinteger(L, which);
+  lua_pushboolean(L, which == GRAD ? c->grad_mode : c->anomaly);
+  lua_pushcclosure(L, restore_mode, 3);
   lua_insert(L, 1);
   bool set = closer_set(L);
-  lib->context->grad_mode = on;
+  guard(L, modes[which](on));
   return closer_call(L, set, NULL);
 }
 
-static int graph_no_grad (lua_State *L) { return with_mode(L, false); }
-static int graph_enable_grad (lua_State *L) { return with_mode(L, true); }
+static int graph_no_grad (lua_State *L) { return with_mode(L, GRAD, false); }
+
+static int graph_enable_grad (lua_State *L) {
+  return with_mode(L, GRAD, true);
+}
+
+static int graph_detect_anomaly (lua_State *L) {
+  return with_mode(L, ANOMALY, true);
+}
 
 static int graph_is_grad_enabled (lua_State *L) {
   lua_pushboolean(L, getlib(L)->context->grad_mode);
@@ -112,7 +140,7 @@ static int tensor_hook (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1);
   luaL_checkany(L, 2);
   int ref = slot_ref(L, 2);
-  guard(L, Slot_ *s = slot_new(getlib(L), ref, 1);
+  guard(L, Slot_ *s = slot_new(getlib(L), ref, NULL, 1);
         fnn_hook(x, call_hook, slot_drop, s); slot_keep(s));
   return 0;
 }
@@ -132,7 +160,7 @@ static int graph_record_ (lua_State *L) {
   fnn_Tensor **x = checktensors(L, 3, &n);
   void **box = newbox(L, TENSOR);
   int ref = slot_ref(L, 4);
-  guard(L, Slot_ *s = slot_new(getlib(L), ref, n);
+  guard(L, Slot_ *s = slot_new(getlib(L), ref, name, n);
         fnn_Tensor *z = fnn_detach(y);
         fnn_record(z, name, n, x, call_back, slot_drop, s); slot_keep(s);
         *box = fnn_retain(z));
@@ -194,13 +222,15 @@ static int param_set (lua_State *L) {
 }
 
 static int param_freeze (lua_State *L) {
-  fnn_freeze(checkparam(L, 1), true);
+  fnn_Param *p = checkparam(L, 1);
+  guard(L, fnn_freeze(p, true));
   lua_settop(L, 1);
   return 1;
 }
 
 static int param_unfreeze (lua_State *L) {
-  fnn_freeze(checkparam(L, 1), false);
+  fnn_Param *p = checkparam(L, 1);
+  guard(L, fnn_freeze(p, false));
   lua_settop(L, 1);
   return 1;
 }
@@ -219,8 +249,7 @@ static int param_to (lua_State *L) {
     const char *s = luaL_checkstring(L, i);
     if (strncmp(s, "cpu", 3) == 0 || strncmp(s, "cuda", 4) == 0)
       d = checkdevice(L, i);
-    else
-      t = checkdtype(L, i);
+    else t = checkdtype(L, i);
   }
   guard(L, fnn_param_to(p, d, t));
   lua_settop(L, 1);
@@ -245,12 +274,12 @@ static const luaL_Reg param_methods[] = {
   { "unfreeze", param_unfreeze },
   { "is_frozen", param_is_frozen },
   { "to", param_to },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 static const luaL_Reg param_metamethods[] = {
   { "__tostring", param_tostring },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 /* }====================================================== */
@@ -260,17 +289,18 @@ static const luaL_Reg methods[] = {
   { "register_hook", tensor_hook },
   { "detach", tensor_detach },
   { "has_graph", tensor_has_graph },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 static const luaL_Reg functions[] = {
   { "grad", graph_grad },
   { "no_grad", graph_no_grad },
   { "enable_grad", graph_enable_grad },
+  { "detect_anomaly", graph_detect_anomaly },
   { "is_grad_enabled", graph_is_grad_enabled },
   { "record", graph_record_ },
   { "Param", new_param },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 /* A Param has the methods of tensors, on its value, behind its own. */

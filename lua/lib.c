@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "embed.h"
 #include "lbox.h"
@@ -60,12 +61,9 @@ static void open_context (lua_State *L, Lib *lib, const fnn_Host *host) {
 /* Fills the table at 1 with standard libraries. */
 static int open_standard (lua_State *L) {
   static const luaL_Reg libraries[] = {
-    { LUA_GNAME, luaopen_base },
-    { LUA_COLIBNAME, luaopen_coroutine },
-    { LUA_TABLIBNAME, luaopen_table },
-    { LUA_STRLIBNAME, luaopen_string },
-    { LUA_UTF8LIBNAME, luaopen_utf8 },
-    { LUA_MATHLIBNAME, luaopen_math },
+    { LUA_GNAME, luaopen_base },       { LUA_COLIBNAME, luaopen_coroutine },
+    { LUA_TABLIBNAME, luaopen_table }, { LUA_STRLIBNAME, luaopen_string },
+    { LUA_UTF8LIBNAME, luaopen_utf8 }, { LUA_MATHLIBNAME, luaopen_math },
   };
   lua_pushvalue(L, 1);
   lua_rawseti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
@@ -127,10 +125,10 @@ static int load_module (lua_State *L) {
 }
 
 /* ORDER KIND */
-static const char *const class_names[KINDS] = {
-  "Tensor", "Param", "Generator", "Module", "Optimizer", "Dataset", "Loader",
-  "Reader"
-};
+static const char *const class_names[KINDS] = { "Tensor",    "Param",
+                                                "Generator", "Module",
+                                                "Optimizer", "Dataset",
+                                                "Loader",    "Reader" };
 
 /* nearest(name, list): the string of the list nearest to name, or nil */
 static int nearest (lua_State *L) {
@@ -141,8 +139,8 @@ static int nearest (lua_State *L) {
     lua_geti(L, 2, i);
     names[1] = luaL_checkstring(L, -1);
     const char *near = names[0] == NULL
-                         ? nearest_name(s, &names[1], 1, sizeof *names)
-                         : nearest_name(s, names, 2, sizeof *names);
+                           ? nearest_name(s, &names[1], 1, sizeof *names)
+                           : nearest_name(s, names, 2, sizeof *names);
     if (near != NULL) names[0] = near;
     lua_pop(L, 1); /* the list holds it */
   }
@@ -169,7 +167,7 @@ static const luaL_Reg internal_functions[] = {
   { "nearest", nearest },
   { "getenv", get_variable },
   { "namespace", make_namespace },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 static void push_internals (lua_State *L) {
@@ -197,6 +195,18 @@ static void open_scripts (lua_State *L) {
 
 /* }====================================================== */
 
+/* fnn.clock(): seconds since some moment, whatever is done to the date; Lua's
+** os.clock adds up the time of all threads. */
+static int wall_clock (lua_State *L) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  lua_pushnumber(L, (lua_Number)t.tv_sec + 1e-9 * (lua_Number)t.tv_nsec);
+  return 1;
+}
+
+static const luaL_Reg functions[] = { { "clock", wall_clock },
+                                      { NULL, NULL } };
+
 static void open_namespaces (lua_State *L) {
   static const char *const names[] = { "nn", "optim", "data", "io" };
   for (int i = 0; i < countof(names); i++) {
@@ -213,6 +223,7 @@ static void open_namespaces (lua_State *L) {
 static int open_parts (lua_State *L) {
   lua_newtable(L);
   setnamespace(L, "fnn");
+  addfunctions(L, functions);
   lua_pushliteral(L, FNN_VERSION);
   lua_setfield(L, -2, "_VERSION");
   open_namespaces(L);
@@ -252,7 +263,7 @@ static bool find_open (lua_State *L) {
 static void open_library (lua_State *L, const fnn_Host *host) {
   luaL_checkversion(L);
   if (find_open(L)) return;
-  Lib *lib = lua_newuserdatauv(L, sizeof *lib, 0);
+  Lib *lib = lua_newuserdatauv(L, sizeof *lib, KINDS);
   memset(lib, 0, sizeof *lib);
   lua_newtable(L);
   lua_pushcfunction(L, lib_gc);

@@ -119,19 +119,22 @@ static int metadata (lua_State *L, int i, const char ***keys,
 static int save_safetensors (lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
-  int n = (int)luaL_len(L, 2);
-  const char **names = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *names, 0);
+  int n = (int)lua_rawlen(L, 2);
+  const char **names =
+      lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *names, 0);
   fnn_Tensor **x = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *x, 0);
   for (int i = 0; i < n; i++) {
-    lua_geti(L, 2, i + 1);
+    lua_rawgeti(L, 2, i + 1);
     luaL_checktype(L, -1, LUA_TTABLE);
-    lua_geti(L, -1, 1);
-    lua_geti(L, -2, 2);
+    lua_rawgeti(L, -1, 1);
+    lua_rawgeti(L, -2, 2);
     names[i] = lua_tostring(L, -2);
     x[i] = testtensor(L, -1);
     if (lua_type(L, -2) != LUA_TSTRING || x[i] == NULL)
-      return raise_error(L, "save_safetensors: element %d: expected "
-                         "{ name, tensor }", i + 1);
+      return raise_error(L,
+                         "save_safetensors: element %d: expected "
+                         "{ name, tensor }",
+                         i + 1);
     lua_pop(L, 3);
   }
   const char **keys, **values;
@@ -287,8 +290,8 @@ static int draw_text (lua_State *L) {
   const char *text = luaL_checkstring(L, 4);
   lua_Integer color = luaL_optinteger(L, 5, 0xffffff);
   lua_Integer scale = luaL_optinteger(L, 6, 1);
-  guard(L, fnn_draw_text(image, x - 1, y - 1, (int)scale, (uint32_t)color,
-                         text));
+  guard(L,
+        fnn_draw_text(image, x - 1, y - 1, (int)scale, (uint32_t)color, text));
   return 0;
 }
 
@@ -312,7 +315,7 @@ static const luaL_Reg reader_methods[] = {
   { "dtype", reader_dtype },
   { "read", reader_read },
   { "metadata", reader_metadata },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 static const luaL_Reg functions[] = {
@@ -328,7 +331,7 @@ static const luaL_Reg functions[] = {
   { "write_png", write_png },
   { "draw_text", draw_text },
   { "draw_rect", draw_rect },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 void open_io (lua_State *L) {

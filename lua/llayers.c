@@ -53,9 +53,10 @@ static int lastoptions (lua_State *L, int i, const char *const *names) {
   if (type > LUA_TNIL && type != LUA_TTABLE)
     raise_error(L, "%s: argument %d: expected a table of options, got %s",
                 push_class_name(L, 1), i - 1, push_type_name(L, i));
-  if (lua_gettop(L) > i)
+  int top = lua_gettop(L); /* before the name is pushed */
+  if (top > i)
     raise_error(L, "%s: expected at most %d arguments, got %d",
-                push_class_name(L, 1), i - 1, lua_gettop(L) - 1);
+                push_class_name(L, 1), i - 1, top - 1);
   return options(L, i, names);
 }
 

@@ -15,9 +15,9 @@ static fnn_Reduction opt_reduction (lua_State *L, int o) {
   return FNN_MEAN;
 }
 
-static const char *const entropy_options[] = {
-  "weight", "ignore_index", "label_smoothing", "reduction", NULL
-};
+static const char *const entropy_options[] = { "weight", "ignore_index",
+                                               "label_smoothing", "reduction",
+                                               NULL };
 
 /* x:cross_entropy(targets [, options]): targets are ids (a tensor or a list)
 ** or probabilities */
@@ -51,7 +51,7 @@ static int loss_mse (lua_State *L) {
 static const luaL_Reg methods[] = {
   { "cross_entropy", loss_cross_entropy },
   { "mse", loss_mse },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 void open_loss (lua_State *L) { addmethods(L, TENSOR, methods); }

@@ -70,7 +70,8 @@ static double checkoperand (lua_State *L, int i) {
 
 static int zip_call (lua_State *L) {
   int op = row(L);
-  fnn_Tensor *x = testtensor(L, 1), *y = testtensor(L, 2);
+  const Lib *lib = getlib(L);
+  fnn_Tensor *x = lib_totensor(L, lib, 1), *y = lib_totensor(L, lib, 2);
   if (x != NULL && y != NULL) {
     void **z = newbox(L, TENSOR);
     guard(L, *z = fnn_retain(fnn_zip(op, x, y)));
@@ -91,8 +92,7 @@ static int zip_call_ (lua_State *L) {
   int op = row(L);
   fnn_Tensor *x = checktensor(L, 1), *y = testtensor(L, 2);
   double v = y == NULL ? checkoperand(L, 2) : 0;
-  guard(L, if (y != NULL) fnn_zip_(op, x, y);
-        else fnn_zip_number_(op, x, v));
+  guard(L, if (y != NULL) fnn_zip_(op, x, y); else fnn_zip_number_(op, x, v));
   lua_settop(L, 1);
   return 1;
 }
@@ -115,11 +115,9 @@ static int math_where (lua_State *L) {
   fnn_Tensor *like = t[0] != NULL ? t[0] : t[1];
   fnn_Dtype dtype = getlib(L)->dtype;
   void **y = newbox(L, TENSOR);
-  guard(L, for (int k = 0; k < 2; k++)
-             if (t[k] == NULL)
-               t[k] = tensor_scalar(v[k], like != NULL
-                                            ? number_dtype(like, v[k]) : dtype,
-                                    c->storage->device);
+  guard(L, for (int k = 0; k < 2; k++) if (t[k] == NULL) t[k] = tensor_scalar(
+               v[k], like != NULL ? number_dtype(like, v[k]) : dtype,
+               c->storage->device);
         *y = fnn_retain(fnn_where(c, t[0], t[1])));
   return 1;
 }
@@ -252,11 +250,12 @@ static const struct {
   const char *event;
   int op;
 } operators[] = {
-  { "__add", ZIP_add }, { "__sub", ZIP_sub }, { "__mul", ZIP_mul },
-  { "__div", ZIP_div }, { "__pow", ZIP_pow }, { "__mod", ZIP_remainder },
+  { "__add", ZIP_add },       { "__sub", ZIP_sub },
+  { "__mul", ZIP_mul },       { "__div", ZIP_div },
+  { "__pow", ZIP_pow },       { "__mod", ZIP_remainder },
   { "__idiv", ZIP_floordiv }, { "__band", ZIP_bitand },
-  { "__bor", ZIP_bitor }, { "__bxor", ZIP_bitxor }, { "__shl", ZIP_shl },
-  { "__shr", ZIP_shr },
+  { "__bor", ZIP_bitor },     { "__bxor", ZIP_bitxor },
+  { "__shl", ZIP_shl },       { "__shr", ZIP_shr },
 };
 
 static void set_operators (lua_State *L, Kind k) {
@@ -268,20 +267,16 @@ static void set_operators (lua_State *L, Kind k) {
   lua_pop(L, 1);
 }
 
-static const luaL_Reg both[] = {
-  { "where", math_where },
-  { "masked_fill", math_masked_fill },
-  { "cumsum", math_cumsum },
-  { "softmax", math_softmax },
-  { "log_softmax", math_log_softmax },
-  { "layer_norm", math_layer_norm },
-  { NULL, NULL }
-};
+static const luaL_Reg both[] = { { "where", math_where },
+                                 { "masked_fill", math_masked_fill },
+                                 { "cumsum", math_cumsum },
+                                 { "softmax", math_softmax },
+                                 { "log_softmax", math_log_softmax },
+                                 { "layer_norm", math_layer_norm },
+                                 { NULL, NULL } };
 
-static const luaL_Reg methods[] = {
-  { "masked_fill_", math_masked_fill_ },
-  { NULL, NULL }
-};
+static const luaL_Reg methods[] = { { "masked_fill_", math_masked_fill_ },
+                                    { NULL, NULL } };
 
 void open_math (lua_State *L) {
   set_operators(L, TENSOR);

@@ -210,13 +210,12 @@ static int memory_reset_peak (lua_State *L) {
   return 0;
 }
 
-static const luaL_Reg functions[] = {
-  { "memory", memory_memory },
-  { "set_memory_limit", memory_set_limit },
-  { "reset_peak_memory", memory_reset_peak },
-  { "trim", memory_trim },
-  { "scope", memory_scope },
-  { NULL, NULL }
-};
+static const luaL_Reg functions[] = { { "memory", memory_memory },
+                                      { "set_memory_limit", memory_set_limit },
+                                      { "reset_peak_memory",
+                                        memory_reset_peak },
+                                      { "trim", memory_trim },
+                                      { "scope", memory_scope },
+                                      { NULL, NULL } };
 
 void open_memory (lua_State *L) { addfunctions(L, functions); }

@@ -18,15 +18,17 @@ static fnn_Param **checkparams (lua_State *L, int i, int *n) {
   i = lua_absindex(L, i);
   fnn_Param *one = testobject(L, i, PARAM);
   if (one == NULL) luaL_checktype(L, i, LUA_TTABLE);
-  *n = one != NULL ? 1 : (int)luaL_len(L, i);
+  *n = one != NULL ? 1 : (int)lua_rawlen(L, i);
   fnn_Param **p = lua_newuserdatauv(L, (size_t)(*n + 1) * sizeof *p, 0);
   p[0] = one;
   for (int k = 0; one == NULL && k < *n; k++) {
-    lua_geti(L, i, k + 1);
+    lua_rawgeti(L, i, k + 1);
     p[k] = testobject(L, -1, PARAM);
     if (p[k] == NULL)
-      raise_error(L, "element %d of the parameters: expected a fnn.Param, got "
-                  "%s", k + 1, luaL_typename(L, -1));
+      raise_error(L,
+                  "element %d of the parameters: expected a fnn.Param, got "
+                  "%s",
+                  k + 1, luaL_typename(L, -1));
     lua_pop(L, 1);
   }
   return p;
@@ -69,10 +71,10 @@ static void sgd_add (fnn_Optimizer *opt, int n, fnn_Param *const *p,
 
 static void read_betas (lua_State *L, int o, double *a, double *b) {
   if (o == 0 || lua_getfield(L, o, "betas") == LUA_TNIL) return;
-  if (lua_type(L, -1) != LUA_TTABLE || luaL_len(L, -1) != 2)
+  if (lua_type(L, -1) != LUA_TTABLE || (lua_Integer)lua_rawlen(L, -1) != 2)
     raise_error(L, "option 'betas': expected a table of two numbers");
-  lua_geti(L, -1, 1);
-  lua_geti(L, -2, 2);
+  lua_rawgeti(L, -1, 1);
+  lua_rawgeti(L, -2, 2);
   *a = luaL_checknumber(L, -2);
   *b = luaL_checknumber(L, -1);
   lua_pop(L, 3);
@@ -103,8 +105,8 @@ static const Maker sgd_maker = { sgd_names, fnn_sgd, sgd_read, sgd_add };
 static const Maker adam_maker = { adam_names, fnn_adam, adam_read, adam_add };
 
 /* Adds the group at index g: options over the defaults. */
-static void add_group (lua_State *L, const Maker *m, fnn_Optimizer *opt,
-                       int g, Options v) {
+static void add_group (lua_State *L, const Maker *m, fnn_Optimizer *opt, int g,
+                       Options v) {
   g = lua_absindex(L, g);
   m->read(L, options(L, g, m->names), &v);
   int n;
@@ -116,7 +118,7 @@ static void add_group (lua_State *L, const Maker *m, fnn_Optimizer *opt,
 
 static bool has_groups (lua_State *L, int i) {
   if (lua_type(L, i) != LUA_TTABLE) return false;
-  bool table = lua_geti(L, i, 1) == LUA_TTABLE;
+  bool table = lua_rawgeti(L, i, 1) == LUA_TTABLE;
   lua_pop(L, 1);
   return table;
 }
@@ -126,9 +128,9 @@ static int construct (lua_State *L, const Maker *m, Options v) {
   void **box = newbox(L, OPTIMIZER);
   guard(L, *box = fnn_retain(m->make()));
   if (has_groups(L, 1)) {
-    lua_Integer n = luaL_len(L, 1);
+    lua_Integer n = (lua_Integer)lua_rawlen(L, 1);
     for (lua_Integer i = 1; i <= n; i++) {
-      lua_geti(L, 1, i);
+      lua_rawgeti(L, 1, i);
       luaL_checktype(L, -1, LUA_TTABLE);
       add_group(L, m, *box, -1, v);
       lua_pop(L, 1);
@@ -137,8 +139,9 @@ static int construct (lua_State *L, const Maker *m, Options v) {
   }
   int n;
   fnn_Param **p = checkparams(L, 1, &n);
-  if (n == 0) return raise_error(L, "an optimizer needs a parameter: the list "
-                                 "is empty");
+  if (n == 0)
+    return raise_error(L, "an optimizer needs a parameter: the list "
+                          "is empty");
   guard(L, m->add(*box, n, p, &v));
   lua_pop(L, 1);
   return 1;
@@ -307,16 +310,17 @@ static int optimizer_state (lua_State *L) {
 ** pushed, or nil; checked against the Param's shape. */
 static fnn_Tensor *state_tensor (lua_State *L, int i, const char *name,
                                  const fnn_Param *p) {
-  lua_geti(L, -1, i + 1);
+  lua_rawgeti(L, -1, i + 1);
   if (!lua_istable(L, -1))
     raise_error(L, "load_state: parameter %d has no state", i + 1);
   lua_getfield(L, -1, name);
   lua_remove(L, -2);
   fnn_Tensor *x = testtensor(L, -1);
   if (x != NULL && !tensor_same_shape(x, p->value))
-    raise_error(L, "load_state: %s of parameter %d has shape %s, the "
-                "parameter %s", name, i + 1, shape_text(x),
-                shape_text(p->value));
+    raise_error(L,
+                "load_state: %s of parameter %d has shape %s, the "
+                "parameter %s",
+                name, i + 1, shape_text(x), shape_text(p->value));
   return x;
 }
 
@@ -336,18 +340,20 @@ static int optimizer_load_state (lua_State *L) {
   lua_getfield(L, 2, "tensors");
   if (!lua_istable(L, -1) || !lua_istable(L, -2))
     return raise_error(L, "load_state: expected what state() returns");
-  if (luaL_len(L, -1) != n || luaL_len(L, -2) != n)
-    return raise_error(L, "load_state: the state of %d parameters does not "
-                       "fit %d", (int)luaL_len(L, -1), n);
+  if ((lua_Integer)lua_rawlen(L, -1) != n ||
+      (lua_Integer)lua_rawlen(L, -2) != n)
+    return raise_error(L,
+                       "load_state: the state of %d parameters does not "
+                       "fit %d",
+                       (int)lua_rawlen(L, -1), n);
   for (int write = 0; write <= 1; write++)
     for (int i = 0; i < n; i++) {
-      lua_geti(L, -2, i + 1);
+      lua_rawgeti(L, -2, i + 1);
       lua_Integer step = luaL_checkinteger(L, -1);
       lua_pop(L, 1);
       for (int k = 0; (name = fnn_optimizer_state_name(o, k)) != NULL; k++) {
         fnn_Tensor *x = state_tensor(L, i, name, p[i]);
-        if (write)
-          guard(L, fnn_optimizer_set_state(o, p[i], k, x, step));
+        if (write) guard(L, fnn_optimizer_set_state(o, p[i], k, x, step));
         lua_pop(L, 1);
       }
     }
@@ -361,8 +367,8 @@ static int optimizer_tostring (lua_State *L) {
   int n;
   push_params(L, o, &n);
   lua_pushfstring(L, "%s lr %f, %d parameters in %d groups",
-                  fnn_optimizer_name(o), (lua_Number)fnn_optimizer_lr(o, 0),
-                  n, fnn_optimizer_groups(o));
+                  fnn_optimizer_name(o), (lua_Number)fnn_optimizer_lr(o, 0), n,
+                  fnn_optimizer_groups(o));
   return 1;
 }
 
@@ -378,12 +384,12 @@ static const luaL_Reg methods[] = {
   { "clip_grad_value", clip_grad_value },
   { "grad_norm", grad_norm },
   { "gradients_are_finite", gradients_are_finite },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 static const luaL_Reg metamethods[] = {
   { "__tostring", optimizer_tostring },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 static const luaL_Reg functions[] = {
@@ -394,7 +400,7 @@ static const luaL_Reg functions[] = {
   { "clip_grad_value", clip_grad_value },
   { "grad_norm", grad_norm },
   { "gradients_are_finite", gradients_are_finite },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 void open_optim (lua_State *L) {

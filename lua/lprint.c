@@ -31,11 +31,10 @@ static void write_number (const Printer *p, char *to, size_t n, int64_t i) {
   if (t == FNN_BOOL)
     snprintf(to, n, "%s", dtype_get(t, p->data, i) != 0 ? "true" : "false");
   else if (!dtype_is_float(t))
-    snprintf(to, n, "%lld", t == FNN_I64
-               ? (long long)((const int64_t *)p->data)[i]
-               : (long long)dtype_get(t, p->data, i));
-  else
-    snprintf(to, n, p->format, dtype_get(t, p->data, i));
+    snprintf(to, n, "%lld",
+             t == FNN_I64 ? (long long)((const int64_t *)p->data)[i]
+                          : (long long)dtype_get(t, p->data, i));
+  else snprintf(to, n, p->format, dtype_get(t, p->data, i));
 }
 
 /* The next place after k that is shown, of n. */

@@ -11,8 +11,7 @@ static uint64_t checkseed (lua_State *L, int i) {
   uint64_t v = 0;
   luaL_argcheck(L, *s != '\0', i, "expected a decimal number");
   for (; *s != '\0'; s++) {
-    if (*s < '0' || *s > '9' ||
-        __builtin_mul_overflow(v, 10u, &v) ||
+    if (*s < '0' || *s > '9' || __builtin_mul_overflow(v, 10u, &v) ||
         __builtin_add_overflow(v, (uint64_t)(*s - '0'), &v))
       luaL_argerror(L, i, "expected a decimal number of 64 bits");
   }
@@ -115,16 +114,16 @@ static Made checkmade (lua_State *L, int i, fnn_Dtype t) {
 static int new_rand (lua_State *L) {
   Made m = checkmade(L, 1, getlib(L)->dtype);
   void **box = newbox(L, TENSOR);
-  guard(L, *box = fnn_retain(fnn_uniform(m.ndim, m.shape, 0, 1, m.t, m.d,
-                                         m.g)));
+  guard(L,
+        *box = fnn_retain(fnn_uniform(m.ndim, m.shape, 0, 1, m.t, m.d, m.g)));
   return 1;
 }
 
 static int new_randn (lua_State *L) {
   Made m = checkmade(L, 1, getlib(L)->dtype);
   void **box = newbox(L, TENSOR);
-  guard(L, *box = fnn_retain(fnn_normal(m.ndim, m.shape, 0, 1, m.t, m.d,
-                                        m.g)));
+  guard(L,
+        *box = fnn_retain(fnn_normal(m.ndim, m.shape, 0, 1, m.t, m.d, m.g)));
   return 1;
 }
 
@@ -133,8 +132,8 @@ static int new_uniform (lua_State *L) {
   double lo = luaL_checknumber(L, 1), hi = luaL_checknumber(L, 2);
   Made m = checkmade(L, 3, getlib(L)->dtype);
   void **box = newbox(L, TENSOR);
-  guard(L, *box = fnn_retain(fnn_uniform(m.ndim, m.shape, lo, hi, m.t, m.d,
-                                         m.g)));
+  guard(L, *box = fnn_retain(
+               fnn_uniform(m.ndim, m.shape, lo, hi, m.t, m.d, m.g)));
   return 1;
 }
 
@@ -142,8 +141,8 @@ static int new_normal (lua_State *L) {
   double mean = luaL_checknumber(L, 1), std = luaL_checknumber(L, 2);
   Made m = checkmade(L, 3, getlib(L)->dtype);
   void **box = newbox(L, TENSOR);
-  guard(L, *box = fnn_retain(fnn_normal(m.ndim, m.shape, mean, std, m.t, m.d,
-                                        m.g)));
+  guard(L, *box = fnn_retain(
+               fnn_normal(m.ndim, m.shape, mean, std, m.t, m.d, m.g)));
   return 1;
 }
 
@@ -152,8 +151,8 @@ static int new_randint (lua_State *L) {
   int64_t lo = luaL_checkinteger(L, 1), hi = luaL_checkinteger(L, 2);
   Made m = checkmade(L, 3, FNN_I64);
   void **box = newbox(L, TENSOR);
-  guard(L, *box = fnn_retain(fnn_randint(m.ndim, m.shape, lo, hi, m.t, m.d,
-                                         m.g)));
+  guard(L, *box = fnn_retain(
+               fnn_randint(m.ndim, m.shape, lo, hi, m.t, m.d, m.g)));
   return 1;
 }
 
@@ -189,8 +188,7 @@ static int tensor_uniform_ (lua_State *L) {
   fnn_Generator *g = opt_generator(L, options(L, 4, dropout_options));
   guard(L, tensor_check_write("uniform_", x);
         fnn_copy_(x, fnn_uniform(x->ndim, x->shape, lo, hi,
-                                 (fnn_Dtype)x->dtype, x->storage->device,
-                                 g)));
+                                 (fnn_Dtype)x->dtype, x->storage->device, g)));
   lua_settop(L, 1);
   return 1;
 }
@@ -214,14 +212,14 @@ static const luaL_Reg generator_methods[] = {
   { "kind", generator_kind },
   { "state", generator_state },
   { "set_state", generator_set_state },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 static const luaL_Reg tensor_methods[] = {
   { "dropout", tensor_dropout },
   { "uniform_", tensor_uniform_ },
   { "normal_", tensor_normal_ },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 static const luaL_Reg functions[] = {
@@ -234,7 +232,7 @@ static const luaL_Reg functions[] = {
   { "normal", new_normal },
   { "randint", new_randint },
   { "randperm", new_randperm },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 void open_random (lua_State *L) {

@@ -18,9 +18,9 @@ static int table_shape (lua_State *L, int i, int64_t *shape) {
   while (lua_type(L, -1) == LUA_TTABLE) {
     if (n == FNN_MAXDIM)
       raise_error(L, "tensor: tables nested deeper than %d", FNN_MAXDIM);
-    shape[n] = luaL_len(L, -1);
+    shape[n] = (lua_Integer)lua_rawlen(L, -1);
     if (shape[n++] == 0) break;
-    lua_geti(L, -1, 1);
+    lua_rawgeti(L, -1, 1);
     lua_remove(L, -2);
   }
   lua_pop(L, 1);
@@ -46,8 +46,7 @@ static void store (lua_State *L, Fill *f) {
                 (int)f->at + 1, luaL_typename(L, -1));
   else if (f->dtype == FNN_I64 && lua_isinteger(L, -1))
     ((int64_t *)f->to)[f->at++] = lua_tointeger(L, -1);
-  else
-    dtype_set(f->dtype, f->to, f->at++, lua_tonumber(L, -1));
+  else dtype_set(f->dtype, f->to, f->at++, lua_tonumber(L, -1));
 }
 
 /* Stores the table on the top, which is at this depth. */
@@ -59,13 +58,15 @@ static void store_table (lua_State *L, Fill *f, int depth) {
   if (lua_type(L, -1) != LUA_TTABLE)
     raise_error(L, "tensor: expected a table at depth %d, got %s", depth + 1,
                 luaL_typename(L, -1));
-  lua_Integer n = luaL_len(L, -1);
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
   if (n != f->shape[depth])
-    raise_error(L, "tensor: ragged tables: %d elements at depth %d, where "
-                "the first has %d", (int)n, depth + 1, (int)f->shape[depth]);
+    raise_error(L,
+                "tensor: ragged tables: %d elements at depth %d, where "
+                "the first has %d",
+                (int)n, depth + 1, (int)f->shape[depth]);
   luaL_checkstack(L, 2, "tensor");
   for (lua_Integer k = 1; k <= n; k++) {
-    lua_geti(L, -1, k);
+    lua_rawgeti(L, -1, k);
     store_table(L, f, depth + 1);
     lua_pop(L, 1);
   }
@@ -73,14 +74,14 @@ static void store_table (lua_State *L, Fill *f, int depth) {
 
 /* A flat table with a shape given behind it. */
 static void store_flat (lua_State *L, int i, Fill *f, int64_t numel) {
-  lua_Integer n = luaL_len(L, i);
+  lua_Integer n = (lua_Integer)lua_rawlen(L, i);
   if (n != numel) {
     ShapeText text;
     raise_error(L, "tensor: %d elements do not fill shape %s", (int)n,
                 shape_print(&text, f->ndim, f->shape));
   }
   for (lua_Integer k = 1; k <= n; k++) {
-    lua_geti(L, i, k);
+    lua_rawgeti(L, i, k);
     store(L, f);
     lua_pop(L, 1);
   }
@@ -90,8 +91,8 @@ static void store_flat (lua_State *L, int i, Fill *f, int64_t numel) {
 ** numbers the default dtype, whatever their subtype. */
 static fnn_Dtype table_dtype (lua_State *L, int i) {
   lua_pushvalue(L, i);
-  while (lua_type(L, -1) == LUA_TTABLE) {
-    lua_geti(L, -1, 1);
+  for (int k = 0; k <= FNN_MAXDIM && lua_istable(L, -1); k++) {
+    lua_rawgeti(L, -1, 1);
     lua_remove(L, -2);
   }
   bool boolean = lua_isboolean(L, -1);
@@ -105,14 +106,12 @@ static const char *const like_options[] = { "dtype", "device", NULL };
 ** fnn.tensor(flat table, sizes ... [, options]) */
 static int tensor_from (lua_State *L) {
   int64_t shape[FNN_MAXDIM];
-  if (testtensor(L, 1) == NULL && !lua_isnumber(L, 1) &&
-      !lua_isboolean(L, 1))
+  if (testtensor(L, 1) == NULL && !lua_isnumber(L, 1) && !lua_isboolean(L, 1))
     luaL_checktype(L, 1, LUA_TTABLE);
   int next, given = 0;
-  if (lua_type(L, 2) == LUA_TTABLE && luaL_len(L, 2) == 0)
+  if (lua_type(L, 2) == LUA_TTABLE && (lua_Integer)lua_rawlen(L, 2) == 0)
     next = 2; /* options */
-  else
-    given = checkshape(L, 2, shape, &next);
+  else given = checkshape(L, 2, shape, &next);
   int o = options(L, next, like_options);
   fnn_Dtype t = opt_dtype(L, o, table_dtype(L, 1));
   const fnn_Device *d = opt_device(L, o);
@@ -122,8 +121,7 @@ static int tensor_from (lua_State *L) {
   guard(L, *box = fnn_retain(fnn_empty(ndim, shape, t, NULL)));
   fnn_Tensor *x = *box;
   Fill f = { t, tensor_data(x), 0, ndim, shape };
-  if (flat)
-    store_flat(L, 1, &f, x->numel);
+  if (flat) store_flat(L, 1, &f, x->numel);
   else {
     lua_pushvalue(L, 1);
     store_table(L, &f, 0);
@@ -149,9 +147,8 @@ static void push_element (lua_State *L, fnn_Dtype t, const void *p,
   switch (t) {
     case FNN_BOOL: lua_pushboolean(L, ((const uint8_t *)p)[i]); break;
     case FNN_I64: lua_pushinteger(L, ((const int64_t *)p)[i]); break;
-    case FNN_U8: case FNN_I32:
-      lua_pushinteger(L, (lua_Integer)dtype_get(t, p, i));
-      break;
+    case FNN_U8:
+    case FNN_I32: lua_pushinteger(L, (lua_Integer)dtype_get(t, p, i)); break;
     default: lua_pushnumber(L, dtype_get(t, p, i));
   }
 }
@@ -210,8 +207,10 @@ static int tensor_at (lua_State *L) {
   for (int i = 0; i < n; i++) {
     ids[i] = luaL_checkinteger(L, i + 2);
     if (ids[i] < 0 || ids[i] >= x->shape[i])
-      return raise_error(L, "at: id %d is out of range for size %d (ids "
-                         "count from 0)", (int)ids[i], (int)x->shape[i]);
+      return raise_error(L,
+                         "at: id %d is out of range for size %d (ids "
+                         "count from 0)",
+                         (int)ids[i], (int)x->shape[i]);
   }
   void **box = newbox(L, TENSOR);
   guard(L, for (int i = 0; i < n; i++) x = fnn_select(x, 0, ids[i]);
@@ -236,7 +235,7 @@ static int index_place (lua_State *L, fnn_Tensor *x) {
   lua_Integer p = lua_tointeger(L, 2);
   if (x->ndim == 0)
     return raise_error(L, "a tensor of shape () has no places (item() is "
-                       "its value)");
+                          "its value)");
   if (p == x->shape[0] + 1) {
     lua_pushnil(L);
     return 1;
@@ -253,9 +252,9 @@ static int index_place (lua_State *L, fnn_Tensor *x) {
 /* x[mask]: the elements where mask is true; x[ids]: those rows. */
 static int index_tensor (lua_State *L, fnn_Tensor *x, fnn_Tensor *t) {
   void **box = newbox(L, TENSOR);
-  guard(L, *box = fnn_retain(t->dtype == FNN_BOOL
-                               ? fnn_masked_select(x, t)
-                               : fnn_index_select(x, 0, t)));
+  guard(L,
+        *box = fnn_retain(t->dtype == FNN_BOOL ? fnn_masked_select(x, t)
+                                               : fnn_index_select(x, 0, t)));
   return 1;
 }
 
@@ -307,7 +306,7 @@ static int tensor_len (lua_State *L) {
 /* Comparisons by operator give one boolean, so they cannot be elementwise. */
 static int no_compare (lua_State *L) {
   return raise_error(L, "tensors do not compare with < or <=: use x:lt(y), "
-                     "x:le(y), x:gt(y) or x:ge(y)");
+                        "x:le(y), x:gt(y) or x:ge(y)");
 }
 
 /* }====================================================== */
@@ -387,8 +386,7 @@ static int tensor_to (lua_State *L) {
     const char *s = luaL_checkstring(L, i);
     if (strncmp(s, "cpu", 3) == 0 || strncmp(s, "cuda", 4) == 0)
       d = checkdevice(L, i);
-    else
-      t = checkdtype(L, i);
+    else t = checkdtype(L, i);
   }
   void **box = newbox(L, TENSOR);
   guard(L, *box = fnn_retain(fnn_to_device(fnn_cast(x, t), d)));
@@ -465,8 +463,8 @@ static int new_ones (lua_State *L) { return filled(L, 1, 1); }
 /* fnn.full({2, 3}, value [, options]) */
 static int new_full (lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
-  double v = lua_isboolean(L, 2) ? lua_toboolean(L, 2)
-                                 : luaL_checknumber(L, 2);
+  double v =
+      lua_isboolean(L, 2) ? lua_toboolean(L, 2) : luaL_checknumber(L, 2);
   lua_remove(L, 2);
   return filled(L, 1, v);
 }
@@ -476,7 +474,8 @@ static int filled_like (lua_State *L, double value) {
   int o = options(L, 2, like_options);
   fnn_Dtype t = opt_dtype(L, o, (fnn_Dtype)x->dtype);
   const fnn_Device *d = opt_string(L, o, "device", NULL) != NULL
-                          ? opt_device(L, o) : x->storage->device;
+                            ? opt_device(L, o)
+                            : x->storage->device;
   void **box = newbox(L, TENSOR);
   guard(L, *box = fnn_retain(fnn_full(x->ndim, x->shape, value, t, d)));
   return 1;
@@ -565,7 +564,7 @@ static const luaL_Reg methods[] = {
   { "copy_", tensor_copy_ },
   { "fill_", tensor_fill_ },
   { "zero_", tensor_zero_ },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 static const luaL_Reg metamethods[] = {
@@ -574,7 +573,7 @@ static const luaL_Reg metamethods[] = {
   { "__lt", no_compare },
   { "__le", no_compare },
   { "__tostring", tensor_tostring },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 static const luaL_Reg functions[] = {
@@ -590,7 +589,7 @@ static const luaL_Reg functions[] = {
   { "is_tensor", is_tensor },
   { "set_default_device", set_default_device },
   { "set_default_dtype", set_default_dtype },
-  { NULL, NULL }
+  { NULL, NULL },
 };
 
 /* Integers and tensors index too, of tensors and of Params. */

@@ -61,10 +61,10 @@ end
 -- does not compute.
 local functions = words "cat stack einsum record"
 local others = words [[
-  Generator Param arange default_generator enable_grad eye fmt full grad
-  gradcheck is_grad_enabled is_tensor kaiming linspace manual_seed memory
-  no_grad normal ones ones_like rand randint randn randperm repl
-  reset_peak_memory scope set_default_device set_default_dtype
+  Generator Param arange default_generator detect_anomaly enable_grad eye
+  clock fmt full grad gradcheck is_grad_enabled is_tensor kaiming linspace
+  manual_seed memory no_grad normal ones ones_like rand randint randn
+  randperm repl reset_peak_memory scope set_default_device set_default_dtype
   set_memory_limit summary tensor trim uniform xavier zeros zeros_like
 ]]
 

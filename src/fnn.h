@@ -51,16 +51,16 @@ extern "C" {
 
 typedef enum fnn_Status {
   FNN_OK,
-  FNN_EARG,     /* an argument out of its range */
-  FNN_ESHAPE,   /* shapes that do not fit */
-  FNN_EDTYPE,   /* a dtype the function does not take */
-  FNN_EDEVICE,  /* no such device, or operands on two */
-  FNN_EGRAPH,   /* a misuse of gradients */
-  FNN_EMEMORY,  /* out of memory, or over the limit */
-  FNN_EFILE,    /* the system refused a file */
-  FNN_EFORMAT,  /* a file's content is not what it should be */
-  FNN_ECANCEL,  /* the cancel token was set */
-  FNN_EHOST     /* an error of the host's own, passed through */
+  FNN_EARG,    /* an argument out of its range */
+  FNN_ESHAPE,  /* shapes that do not fit */
+  FNN_EDTYPE,  /* a dtype the function does not take */
+  FNN_EDEVICE, /* no such device, or operands on two */
+  FNN_EGRAPH,  /* a misuse of gradients */
+  FNN_EMEMORY, /* out of memory, or over the limit */
+  FNN_EFILE,   /* the system refused a file */
+  FNN_EFORMAT, /* a file's content is not what it should be */
+  FNN_ECANCEL, /* the cancel token was set */
+  FNN_EHOST    /* an error of the host's own, passed through */
 } fnn_Status;
 
 /* Throws: releases the frame's temporaries and jumps to its landing.  The
@@ -97,17 +97,13 @@ FNN_API void fnn_release (void *o);
 typedef struct fnn_Context fnn_Context;
 typedef struct fnn_Cancel fnn_Cancel;
 
-typedef enum fnn_Level {
-  FNN_DEBUG,
-  FNN_INFO,
-  FNN_WARNING
-} fnn_Level;
+typedef enum fnn_Level { FNN_DEBUG, FNN_INFO, FNN_WARNING } fnn_Level;
 
 /* What a host provides.  Start from FNN_HOST_INIT; a NULL member means the
 ** default.  Only alloc is called from threads that are not the caller's. */
 typedef struct fnn_Host {
-  size_t size;  /* sizeof (fnn_Host), for later versions */
-  void *ud;     /* passed to each function */
+  size_t size; /* sizeof (fnn_Host), for later versions */
+  void *ud;    /* passed to each function */
   /* As lua_Alloc: nsize 0 frees, osize is what was asked for before. */
   void *(*alloc)(void *ud, void *p, size_t osize, size_t nsize);
   void (*log)(void *ud, fnn_Level level, const char *text);
@@ -119,9 +115,9 @@ typedef struct fnn_Host {
   void (*reclaim)(void *ud);
   /* Whether a file may be opened ("r" or "w"); NULL allows every file. */
   bool (*open)(void *ud, const char *path, const char *mode);
-  uint64_t memory_limit;  /* bytes, 0: none */
-  int threads;            /* 0: as many as the process may use */
-  fnn_Cancel *cancel;     /* NULL: the context makes its own */
+  uint64_t memory_limit; /* bytes, 0: none */
+  int threads;           /* 0: as many as the process may use */
+  fnn_Cancel *cancel;    /* NULL: the context makes its own */
 } fnn_Host;
 
 #define FNN_HOST_INIT \
@@ -291,8 +287,8 @@ FNN_API fnn_Tensor *fnn_normal (int ndim, const int64_t *shape, double mean,
                                 double std, fnn_Dtype t, const fnn_Device *d,
                                 fnn_Generator *g);
 FNN_API fnn_Tensor *fnn_randint (int ndim, const int64_t *shape, int64_t lo,
-                                 int64_t hi, fnn_Dtype t,
-                                 const fnn_Device *d, fnn_Generator *g);
+                                 int64_t hi, fnn_Dtype t, const fnn_Device *d,
+                                 fnn_Generator *g);
 FNN_API fnn_Tensor *fnn_randperm (int64_t n, const fnn_Device *d,
                                   fnn_Generator *g);
 
@@ -326,8 +322,7 @@ FNN_API fnn_Tensor *fnn_expand (fnn_Tensor *x, int ndim,
 FNN_API fnn_Tensor *fnn_squeeze (fnn_Tensor *x, int dim);
 FNN_API fnn_Tensor *fnn_squeeze_all (fnn_Tensor *x);
 FNN_API fnn_Tensor *fnn_unsqueeze (fnn_Tensor *x, int dim);
-FNN_API fnn_Tensor *fnn_diagonal (fnn_Tensor *x, int64_t offset, int a,
-                                  int b);
+FNN_API fnn_Tensor *fnn_diagonal (fnn_Tensor *x, int64_t offset, int a, int b);
 
 /* Joining and repeating. */
 FNN_API fnn_Tensor *fnn_cat (int n, fnn_Tensor *const *x, int dim);
@@ -396,8 +391,7 @@ FNN_API fnn_Tensor *fnn_matmul (fnn_Tensor *x, fnn_Tensor *y);
 FNN_API fnn_Tensor *fnn_linear (fnn_Tensor *x, fnn_Tensor *w, fnn_Tensor *b,
                                 int act);
 /* "ij,jk->ik", as in numpy, by products of matrices. */
-FNN_API fnn_Tensor *fnn_einsum (const char *spec, int n,
-                                fnn_Tensor *const *x);
+FNN_API fnn_Tensor *fnn_einsum (const char *spec, int n, fnn_Tensor *const *x);
 
 /* Ids are integer tensors that count from 0.  The dims of index_select's take
 ** dim's place.  classes -1: one more than the largest id. */
@@ -437,7 +431,7 @@ FNN_API fnn_Param *fnn_param (fnn_Tensor *x); /* retains x, detached */
 FNN_API fnn_Tensor *fnn_value (fnn_Param *p);
 FNN_API fnn_Tensor *fnn_gradient (fnn_Param *p); /* NULL when absent */
 FNN_API void fnn_set_gradient (fnn_Param *p, fnn_Tensor *g); /* or NULL */
-FNN_API void fnn_set_value (fnn_Param *p, fnn_Tensor *x); /* same shape */
+FNN_API void fnn_set_value (fnn_Param *p, fnn_Tensor *x);    /* same shape */
 FNN_API void fnn_freeze (fnn_Param *p, bool frozen);
 FNN_API bool fnn_is_frozen (const fnn_Param *p);
 /* Moves weight, gradient and optimizer state. */
@@ -457,18 +451,21 @@ FNN_API void fnn_grad (fnn_Tensor *x, fnn_Tensor *gy, int n,
 /* Whether ops are recorded; returns what it was. */
 FNN_API bool fnn_grad_mode (bool on);
 FNN_API bool fnn_is_grad_mode (void);
+/* Whether backward throws at the first derivative that gives an infinity or
+** NaN, naming its op; returns what it was. */
+FNN_API bool fnn_anomaly_mode (bool on);
 
 /* An op of the host's own.  forward has been done: y is its result from the
 ** n inputs x.  back(ud, gy, gx) fills gx[i] with the gradient of x[i], or
 ** leaves NULL for zero; release(ud) is called once, when it cannot be called
 ** any more, but not if fnn_record throws. */
-typedef void (*fnn_Back) (void *ud, fnn_Tensor *gy, fnn_Tensor **gx);
+typedef void (*fnn_Back)(void *ud, fnn_Tensor *gy, fnn_Tensor **gx);
 FNN_API void fnn_record (fnn_Tensor *y, const char *name, int n,
                          fnn_Tensor *const *x, fnn_Back back,
                          void (*release)(void *ud), void *ud);
 /* f(ud, g) sees each gradient that reaches x and returns the one to use;
 ** release as above. */
-typedef fnn_Tensor *(*fnn_Hook) (void *ud, fnn_Tensor *g);
+typedef fnn_Tensor *(*fnn_Hook)(void *ud, fnn_Tensor *g);
 FNN_API void fnn_hook (fnn_Tensor *x, fnn_Hook f, void (*release)(void *ud),
                        void *ud);
 
@@ -490,8 +487,7 @@ FNN_API fnn_Safetensors *fnn_safetensors_open (const char *path);
 FNN_API int64_t fnn_safetensors_count (const fnn_Safetensors *f);
 FNN_API int64_t fnn_safetensors_find (const fnn_Safetensors *f,
                                       const char *name); /* -1: none */
-FNN_API const char *fnn_safetensors_name (const fnn_Safetensors *f,
-                                          int64_t i);
+FNN_API const char *fnn_safetensors_name (const fnn_Safetensors *f, int64_t i);
 FNN_API const char *fnn_safetensors_dtype (const fnn_Safetensors *f,
                                            int64_t i); /* "BF16" */
 /* Returns the number of dims. */
@@ -538,7 +534,8 @@ typedef struct fnn_CsvOptions {
   int label;       /* the column of class names; negative from the end */
   fnn_Dtype dtype; /* of the values: FNN_F32 or FNN_F64 */
 } fnn_CsvOptions;
-#define FNN_CSV_INIT { ',', -1, FNN_CSV_NOLABEL, FNN_F32 }
+#define FNN_CSV_INIT \
+  { ',', -1, FNN_CSV_NOLABEL, FNN_F32 }
 
 typedef struct fnn_Csv fnn_Csv;
 FNN_API fnn_Csv *fnn_csv_read (const char *path, const fnn_CsvOptions *o);
@@ -557,21 +554,18 @@ FNN_API fnn_Png *fnn_png_read (const char *path);
 ** for is dropped, a missing one is 255; grey is ITU-R 601's luma. */
 FNN_API fnn_Tensor *fnn_png_image (fnn_Png *p, int channels);
 FNN_API int fnn_png_text_count (const fnn_Png *p);
-FNN_API const char *fnn_png_text (const fnn_Png *p, int i,
-                                  const char **key);
+FNN_API const char *fnn_png_text (const fnn_Png *p, int i, const char **key);
 /* x: u8 (h, w) or (h, w, 1 .. 4). */
 FNN_API void fnn_png_write (const char *path, fnn_Tensor *x, int ntext,
-                            const char *const *keys,
-                            const char *const *texts);
+                            const char *const *keys, const char *const *texts);
 
 /* Drawing into an image, u8 (h, w, 3) on the CPU; what is outside is cut
 ** off.  color is 0xRRGGBB.  A letter takes 6 by 9 dots of scale pixels, a
 ** line 10; line 0 fills the rectangle, else it is the frame's width. */
-FNN_API void fnn_draw_rect (fnn_Tensor *image, int64_t x, int64_t y,
-                            int64_t w, int64_t h, int64_t line,
-                            uint32_t color);
-FNN_API void fnn_draw_text (fnn_Tensor *image, int64_t x, int64_t y,
-                            int scale, uint32_t color, const char *text);
+FNN_API void fnn_draw_rect (fnn_Tensor *image, int64_t x, int64_t y, int64_t w,
+                            int64_t h, int64_t line, uint32_t color);
+FNN_API void fnn_draw_text (fnn_Tensor *image, int64_t x, int64_t y, int scale,
+                            uint32_t color, const char *text);
 
 /* }====================================================== */
 

@@ -108,14 +108,14 @@ typedef struct fnn_LossOptions {
   fnn_Reduction reduction;
 } fnn_LossOptions;
 
-#define FNN_LOSS_INIT { NULL, -100, 0, FNN_MEAN }
+#define FNN_LOSS_INIT \
+  { NULL, -100, 0, FNN_MEAN }
 
 /* Logits (n, c) or (n, c, d...) against ids (n) or (n, d...), or against
 ** probabilities of the logits' own shape.  The mean is over the weights of
 ** the ids that count; when none counts it is 0.  o NULL: the options of
 ** FNN_LOSS_INIT. */
-FNN_API fnn_Tensor *fnn_cross_entropy (fnn_Tensor *logits,
-                                       fnn_Tensor *targets,
+FNN_API fnn_Tensor *fnn_cross_entropy (fnn_Tensor *logits, fnn_Tensor *targets,
                                        const fnn_LossOptions *o);
 /* Squared differences of two tensors of one shape; of o only the reduction
 ** is read. */
@@ -146,7 +146,8 @@ typedef struct fnn_AdamOptions {
   bool amsgrad;
 } fnn_AdamOptions;
 
-#define FNN_ADAM_INIT { 1e-3, 0.9, 0.999, 1e-8, 0, false, false }
+#define FNN_ADAM_INIT \
+  { 1e-3, 0.9, 0.999, 1e-8, 0, false, false }
 
 FNN_API fnn_Optimizer *fnn_sgd (void);
 FNN_API fnn_Optimizer *fnn_adam (void);
@@ -168,8 +169,8 @@ FNN_API fnn_Param *fnn_optimizer_param (const fnn_Optimizer *o, int group,
 /* The name of the k-th state tensor ("exp_avg"), NULL past the last; that
 ** tensor of p, or NULL before its first step; and its replacement. */
 FNN_API const char *fnn_optimizer_state_name (const fnn_Optimizer *o, int k);
-FNN_API fnn_Tensor *fnn_optimizer_state (fnn_Optimizer *o, fnn_Param *p,
-                                         int k, int64_t *step);
+FNN_API fnn_Tensor *fnn_optimizer_state (fnn_Optimizer *o, fnn_Param *p, int k,
+                                         int64_t *step);
 FNN_API void fnn_optimizer_set_state (fnn_Optimizer *o, fnn_Param *p, int k,
                                       fnn_Tensor *x, int64_t step);
 

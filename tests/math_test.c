@@ -96,13 +96,17 @@ static void take (Sweep *s, float x) {
 static void sweep (Sweep *s) {
   const struct Case *c = s->c;
   for (uint64_t u = 0; u < (1ull << 32); u += STEP) {
-    union { uint32_t u; float f; } v = { (uint32_t)u };
+    union {
+      uint32_t u;
+      float f;
+    } v = { (uint32_t)u };
     take(s, v.f);
   }
   for (int i = 0; i <= 400000; i++)
     take(s, (float)(c->lo + (c->hi - c->lo) * i / 400000));
-  const float special[] = { 0.0f, -0.0f, 1.0f, -1.0f, INFINITY, -INFINITY,
-                            NAN };
+  const float special[] = {
+    0.0f, -0.0f, 1.0f, -1.0f, INFINITY, -INFINITY, NAN
+  };
   for (int i = 0; i < countof(special); i++) take(s, special[i]);
   flush(s);
 }
@@ -126,25 +130,40 @@ TEST(words_keep_their_accuracy) {
 
 /* x^y over bases of all sizes and what is special, for some exponents. */
 TEST(powers_keep_their_accuracy) {
-  static const double exponents[] = { 1.3, -2.7, 0.1, 3, 7, -3, 40.5, 0.0, 1,
-                                      (double)INFINITY, -(double)INFINITY,
-                                      (double)NAN, 1e-8, 1e8 };
+  static const double exponents[] = { 1.3,
+                                      -2.7,
+                                      0.1,
+                                      3,
+                                      7,
+                                      -3,
+                                      40.5,
+                                      0.0,
+                                      1,
+                                      (double)INFINITY,
+                                      -(double)INFINITY,
+                                      (double)NAN,
+                                      1e-8,
+                                      1e8 };
   enum { N = 40000 };
   static float x[N];
   float most = 0;
-  const float special[] = { 0.0f, -0.0f, 1.0f, -1.0f, INFINITY, -INFINITY,
-                            NAN, -2.0f, -0.5f };
+  const float special[] = { 0.0f,      -0.0f, 1.0f,  -1.0f, INFINITY,
+                            -INFINITY, NAN,   -2.0f, -0.5f };
   int64_t n = N;
   for (int i = 0; i < N; i++) {
-    union { uint32_t u; float f; } v = { (uint32_t)i * 107357u };
+    union {
+      uint32_t u;
+      float f;
+    } v = { (uint32_t)i * 107357u };
     x[i] = i < countof(special) ? special[i]
-           : i % 2 ? v.f : 0.25f + (float)i / 10000;
+           : i % 2              ? v.f
+                                : 0.25f + (float)i / 10000;
   }
   Tensor *base = fnn_tensor(FNN_F32, 1, &n, x);
   for (int k = 0; k < countof(exponents); k++) {
     double y = (double)(float)exponents[k];
-    const float *z = fnn_data(fnn_zip_number(fnn_zip_find("pow"), base, y,
-                                             false));
+    const float *z =
+        fnn_data(fnn_zip_number(fnn_zip_find("pow"), base, y, false));
     for (int i = 0; i < N; i++) {
       double u = ulp(z[i], pow((double)x[i], y));
       if (u > 1)

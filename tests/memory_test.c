@@ -10,9 +10,7 @@
 
 enum { MB = 1 << 20 };
 
-static Tensor *bytes (int64_t n) {
-  return fnn_empty(1, &n, FNN_U8, NULL);
-}
+static Tensor *bytes (int64_t n) { return fnn_empty(1, &n, FNN_U8, NULL); }
 
 /*
 ** {======================================================
@@ -143,14 +141,15 @@ TEST(live_bytes_return) {
   assert_true(fnn_memory().peak == fnn_memory().live);
 }
 
-/* Idle bytes are at most 64 MB, or half of the live ones. */
+/* Idle bytes are at most 64 MB, or as many as are live; and 1 MB of tiny
+** ones. */
 TEST(the_cache_is_bounded) {
   size_t m = fnn_mark();
   for (int i = 0; i < 12; i++) {
     size_t k = fnn_mark();
     for (int j = 0; j <= i; j++) bytes(8 * MB + 1000000 * i);
     fnn_escape(k, NULL);
-    assert_true(fnn_memory().idle <= 64 * MB);
+    assert_true(fnn_memory().idle <= 65 * MB);
   }
   fnn_escape(m, NULL);
   fnn_trim();
@@ -277,8 +276,8 @@ static void wrap_odd (void *ud) {
 TEST(wrapped_memory_may_be_read_only) {
   static const float data[] = { 1, 2, 3 };
   int64_t n = 3;
-  Tensor *x = fnn_wrap(FNN_F32, 1, &n, (void *)(uintptr_t)data, NULL, NULL,
-                       true);
+  Tensor *x =
+      fnn_wrap(FNN_F32, 1, &n, (void *)(uintptr_t)data, NULL, NULL, true);
   assert_ptr_equal(fnn_data(x), data);
   throws(FNN_EARG, "mutable_data: the tensor of shape (3) is read-only",
          write_it, x);
@@ -304,8 +303,7 @@ static Tensor *loss_of (Tensor *x, Param *const *w, fnn_Generator *g) {
   Tensor *h = fnn_linear(x, fnn_value(w[0]), fnn_value(w[1]), -1);
   h = fnn_dropout(fnn_tanh(h), 0.2, g);
   h = fnn_matmul(h, fnn_value(w[2]));
-  h = fnn_add(h, fnn_expand(fnn_narrow(x, 1, 0, 1), 2,
-                            (int64_t[]){ 6, 4 }));
+  h = fnn_add(h, fnn_expand(fnn_narrow(x, 1, 0, 1), 2, (int64_t[]){ 6, 4 }));
   h = fnn_cat(2, (Tensor *[]){ h, fnn_flip(h, 1, (int[]){ 1 }) }, 1);
   h = fnn_log_softmax(fnn_transpose(fnn_transpose(h, 0, 1), 0, 1), 1);
   Tensor *ids = fnn_randint(1, &six, 0, 8, FNN_I64, NULL, g);
@@ -388,8 +386,7 @@ static long step_failing (long n, bool all, double right, bool *threw) {
       *threw = true;
       assert_int_equal(s, FNN_EMEMORY);
       assert_non_null(strstr(fnn_message(), "out of memory"));
-    } else
-      assert_true(result == right);
+    } else assert_true(result == right);
   }
   long calls = h.calls;
   h.first = LONG_MAX;

@@ -21,9 +21,9 @@ static Tensor *forward (fnn_Module *m, Tensor *x) {
   return fnn_forward(w->child, x);
 }
 
-static const Class whole_class = {
-  { "Whole", module_destroy }, forward, NULL
-};
+static const Class whole_class = { { "Whole", module_destroy },
+                                   forward,
+                                   NULL };
 
 static Tensor *vector (double a, double b) {
   float v[2] = { (float)a, (float)b };
@@ -66,8 +66,7 @@ TEST(computes) {
   fnn_member(w->child, 0, &weight);
   fnn_member(w->child, 1, &bias);
   float m[4] = { 1, 2, 0, -1 };
-  fnn_set_value(weight.param,
-                fnn_tensor(FNN_F32, 2, (int64_t[]){ 2, 2 }, m));
+  fnn_set_value(weight.param, fnn_tensor(FNN_F32, 2, (int64_t[]){ 2, 2 }, m));
   fnn_set_value(bias.param, vector(0.5, 0));
   Tensor *x = fnn_unsqueeze(vector(1, 2), 0);
   Tensor *y = fnn_forward(&w->m, x); /* of (3, 5) */
@@ -134,9 +133,9 @@ TEST(tells_what_it_was_made_with) {
   fnn_module_text(fnn_nn_linear(3, 4, false, FNN_F32, NULL, NULL), text,
                   sizeof text);
   assert_string_equal(text, "3, 4, { bias = false }");
-  fnn_module_text(fnn_nn_layer_norm(2, (int64_t[]){ 3, 4 }, 1e-5, true,
-                                    FNN_F32, NULL),
-                  text, sizeof text);
+  fnn_module_text(
+      fnn_nn_layer_norm(2, (int64_t[]){ 3, 4 }, 1e-5, true, FNN_F32, NULL),
+      text, sizeof text);
   assert_string_equal(text, "{ 3, 4 }");
   fnn_module_text(fnn_nn_dropout(0.25, NULL), text, 3);
   assert_string_equal(text, "0.");
@@ -145,10 +144,10 @@ TEST(tells_what_it_was_made_with) {
 TEST(spreads_by_fan) {
   const int64_t shape[4] = { 8, 4, 3, 3 };
   assert_float_equal(fnn_init_std(4, shape, FNN_FAN_IN, 1), 1.0 / 6, 1e-12);
-  assert_float_equal(fnn_init_std(4, shape, FNN_FAN_OUT, 2),
-                     2 / sqrt(72.0), 1e-12);
-  assert_float_equal(fnn_init_std(4, shape, FNN_FAN_BOTH, 1),
-                     1 / sqrt(54.0), 1e-12);
+  assert_float_equal(fnn_init_std(4, shape, FNN_FAN_OUT, 2), 2 / sqrt(72.0),
+                     1e-12);
+  assert_float_equal(fnn_init_std(4, shape, FNN_FAN_BOTH, 1), 1 / sqrt(54.0),
+                     1e-12);
 }
 
 int main (void) {

@@ -41,8 +41,11 @@ static void same (const Tensor *a, const Tensor *b, int64_t n) {
 
 /* The known answers that Random123 publishes for philox4x32 10. */
 TEST(philox_gives_the_known_answers) {
-  static const struct { uint32_t c[4], key[2], out[4]; } known[] = {
-    { { 0, 0, 0, 0 }, { 0, 0 },
+  static const struct {
+    uint32_t c[4], key[2], out[4];
+  } known[] = {
+    { { 0, 0, 0, 0 },
+      { 0, 0 },
       { 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 } },
     { { 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff },
       { 0xffffffff, 0xffffffff },
@@ -160,9 +163,12 @@ TEST(laws_are_flat_where_they_should_be) {
 
 /* Rounding to few bits must not reach the upper bound. */
 TEST(uniform_stays_below_its_upper_bound) {
-  static const struct { fnn_Dtype t; double lo, hi; } law[] = {
-    { FNN_F32, 1, 2 },    { FNN_F32, -2, -1 },     { FNN_F32, 5, 5 },
-    { FNN_F16, 0, 1 },    { FNN_F16, -1, 0 },      { FNN_BF16, 0, 1 },
+  static const struct {
+    fnn_Dtype t;
+    double lo, hi;
+  } law[] = {
+    { FNN_F32, 1, 2 },    { FNN_F32, -2, -1 },       { FNN_F32, 5, 5 },
+    { FNN_F16, 0, 1 },    { FNN_F16, -1, 0 },        { FNN_BF16, 0, 1 },
     { FNN_BF16, -3, -2 }, { FNN_F64, 1, 1 + 4e-16 }, { FNN_F16, 7, 7 },
     { FNN_F16, 0, 1e5 },
   };
@@ -175,15 +181,14 @@ TEST(uniform_stays_below_its_upper_bound) {
       least = fmin(least, at(x, j));
     }
     assert_true(least >= law[i].lo);
-    assert_true(law[i].lo == law[i].hi ? most == law[i].lo
-                                       : most < law[i].hi);
+    assert_true(law[i].lo == law[i].hi ? most == law[i].lo : most < law[i].hi);
     fnn_escape(m, NULL);
   }
 }
 
 TEST(randint_covers_its_range) {
-  static const fnn_Dtype dtypes[] = { FNN_BOOL, FNN_U8, FNN_I32, FNN_I64,
-                                      FNN_F16, FNN_BF16, FNN_F32, FNN_F64 };
+  static const fnn_Dtype dtypes[] = { FNN_BOOL, FNN_U8,   FNN_I32, FNN_I64,
+                                      FNN_F16,  FNN_BF16, FNN_F32, FNN_F64 };
   for (int i = 0; i < countof(dtypes); i++) {
     unsigned seen = 0;
     Tensor *x = randint(1000, 0, 2, dtypes[i], NULL);
@@ -273,8 +278,8 @@ TEST(seeds_repeat_and_differ) {
   same(b, normal(100, FNN_F32, fnn_default_generator()), 100);
   assert_memory_not_equal(fnn_data(a), fnn_data(b), 400);
   fnn_manual_seed(NULL, 4ull << 32);
-  assert_memory_not_equal(fnn_data(a),
-                          fnn_data(normal(100, FNN_F32, NULL)), 400);
+  assert_memory_not_equal(fnn_data(a), fnn_data(normal(100, FNN_F32, NULL)),
+                          400);
   fnn_Context *other = fnn_open(NULL), *third = fnn_open(NULL);
   assert_true(other->generator->seed != third->generator->seed);
   fnn_close(other);
@@ -325,8 +330,8 @@ TEST(dropout_of_all_gives_zeros) {
   Tensor *y = fnn_dropout(x, 1, NULL);
   for (int64_t i = 0; i < n; i++) assert_true(at(y, i) == 0);
   n = 0;
-  assert_int_equal(fnn_dropout(uniform(0, 0, 1, FNN_F32, NULL), 0.5,
-                               NULL)->numel, 0);
+  assert_int_equal(
+      fnn_dropout(uniform(0, 0, 1, FNN_F32, NULL), 0.5, NULL)->numel, 0);
 }
 
 /* The gradient passes where the value did, with the value's scale. */
@@ -387,9 +392,10 @@ static double distance (const Tensor *x, int64_t i, const char *word) {
 ** (a whole one of the dtype, where a rounding went the other way). */
 static double allowed (const Line *l) {
   if (strcmp(l->law, "normal") != 0) return 0;
-  return strcmp(l->dtype, "f64") == 0 ? 1e-14
+  return strcmp(l->dtype, "f64") == 0   ? 1e-14
          : strcmp(l->dtype, "f32") == 0 ? 1e-6
-         : strcmp(l->dtype, "f16") == 0 ? 0x1p-10 : 0x1p-7;
+         : strcmp(l->dtype, "f16") == 0 ? 0x1p-10
+                                        : 0x1p-7;
 }
 
 TEST(torch_generator_draws_what_pytorch_draws) {
@@ -404,7 +410,8 @@ TEST(torch_generator_draws_what_pytorch_draws) {
     int used = 0;
     assert_int_equal(sscanf(text, "%15s %7s %23s %" SCNd64 " %31s %31s %d%n",
                             l.law, l.dtype, l.seed, &l.n, l.a, l.b, &l.shown,
-                            &used), 7);
+                            &used),
+                     7);
     if (l.seed[0] != '-')
       g = fnn_generator("torch", strtoull(l.seed, NULL, 10));
     Tensor *x = draw(&l, g);
@@ -469,20 +476,26 @@ TEST(mistakes_are_named) {
   Tensor *x = uniform(3, 0, 1, FNN_F32, NULL);
   throws(FNN_EARG, "(expected \"philox\" or \"torch\", got \"mt\")", bad_kind,
          NULL);
-  throws(FNN_EARG, "uniform: no such law (expected finite bounds, the lower "
-         "first, got 2 and 1)", bad_bounds, NULL);
+  throws(FNN_EARG,
+         "uniform: no such law (expected finite bounds, the lower "
+         "first, got 2 and 1)",
+         bad_bounds, NULL);
   throws(FNN_EARG, "uniform: no such law", bad_span, NULL);
   throws(FNN_EDTYPE, "normal: no numbers of dtype i32", bad_dtype, NULL);
   throws(FNN_EARG, "normal: no such law", bad_std, NULL);
-  throws(FNN_EARG, "randint: no integer to draw (expected lo < hi, got 5 and "
-         "5)", bad_range, NULL);
-  throws(FNN_EARG, "randint: beyond what u8 holds (expected integers of 0 to "
-         "255, got [0, 257))", bad_fit, NULL);
+  throws(FNN_EARG,
+         "randint: no integer to draw (expected lo < hi, got 5 and "
+         "5)",
+         bad_range, NULL);
+  throws(FNN_EARG,
+         "randint: beyond what u8 holds (expected integers of 0 to "
+         "255, got [0, 257))",
+         bad_fit, NULL);
   throws(FNN_EARG, "randperm: count out of range", bad_count, NULL);
   throws(FNN_EARG, "randperm: too many for the torch generator", bad_big,
          NULL);
-  throws(FNN_EARG, "dropout: p out of range (expected 0 to 1, got 1.5)",
-         bad_p, x);
+  throws(FNN_EARG, "dropout: p out of range (expected 0 to 1, got 1.5)", bad_p,
+         x);
   throws(FNN_EARG, "dropout: p out of range", bad_nan, x);
   throws(FNN_EDTYPE, "dropout: ", bad_half, x);
   throws(FNN_EARG, "restore: no state of a torch generator", bad_state,

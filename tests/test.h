@@ -47,13 +47,13 @@ UNUSED static void in_frame (void (*body)(void **)) {
 }
 
 /* A cmocka test of a body that runs in a frame. */
-#define TEST(name)                                                       \
-  static void body_##name (void **state);                                \
-  static void name (void **state) {                                      \
-    (void)state;                                                         \
-    in_frame(body_##name);                                               \
-  }                                                                      \
-  static void body_##name (UNUSED void **state)
+#define TEST(name) \
+  static void body_##name(void **state); \
+  static void name(void **state) { \
+    (void)state; \
+    in_frame(body_##name); \
+  } \
+  static void body_##name(UNUSED void **state)
 
 UNUSED static int open_context (void **state) {
   (void)state;

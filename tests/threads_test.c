@@ -288,9 +288,7 @@ static void nested_job (void *ud, int64_t task, int worker) {
   threads_run(2, one_ms, ud); /* is not skipped, and does not throw */
 }
 
-static void cancelled_inside (void *ud) {
-  threads_run(1000, nested_job, ud);
-}
+static void cancelled_inside (void *ud) { threads_run(1000, nested_job, ud); }
 
 TEST(a_set_token_is_seen_everywhere) {
   fnn_Cancel *token = fnn_cancel_token(test_context);

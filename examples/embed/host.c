@@ -144,8 +144,8 @@ static void share_host_memory (Player *player) {
   fnn_release(x);
   fnn_use(before);
   must_run(player, "x[1][1] = 10; x[2]:mul_(2)");
-  printf("host memory after the script: %g %g %g %g\n", samples[0],
-         samples[1], samples[2], samples[3]);
+  printf("host memory after the script: %g %g %g %g\n", samples[0], samples[1],
+         samples[2], samples[3]);
   if (samples[0] != 10 || samples[3] != 8) fail("the memory is not shared");
   must_run(player, "x = nil; collectgarbage()");
   if (released != 1) fail("the memory was not given back");

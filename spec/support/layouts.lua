@@ -57,9 +57,28 @@ local makers = {
   empty = plain, reused = plain,
 }
 
+-- The sum over dim 1, whose derivative hands on a gradient that is stretched.
+local function sum_of_rows(y)
+  local shape = y:shape()
+  return fnn.record(y:detach():sum(1), "sum_of_rows", { y }, function(gy)
+    return gy:unsqueeze(1):expand(shape)
+  end)
+end
+
+-- What comes behind the op, so that its upstream gradient has the layout too.
+local behind = {
+  transposed = function(y)
+    return y:ndim() > 1 and y:transpose(1, -1) or y
+  end,
+  broadcast = function(y) return y:ndim() > 0 and sum_of_rows(y) or y end,
+}
+
 -- What the case computes; where inputs are used again, by the op itself if it
 -- takes several of one shape, and by what follows.
 local function computed(case, layout)
+  if behind[layout] then
+    return function(...) return behind[layout](case.f(...)) end
+  end
   if layout ~= "reused" then return case.f end
   if case.twice then
     return function(x) return case.f(x, x) * x end

@@ -45,8 +45,11 @@ bool cancel_is_set (const fnn_Cancel *t) {
   return atomic_load_explicit(&t->set, memory_order_acquire);
 }
 
+/* A child's thread leaves the token set, for the thread that it works for. */
 FNN_NORETURN void cancel_throw (void) {
-  atomic_store_explicit(&context()->cancel->set, false, memory_order_relaxed);
+  fnn_Context *c = context();
+  if (!c->child)
+    atomic_store_explicit(&c->cancel->set, false, memory_order_relaxed);
   fnn_throw(FNN_ECANCEL, "cancelled");
 }
 

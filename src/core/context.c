@@ -85,6 +85,7 @@ void fnn_close (fnn_Context *c) {
   fnn_cancel_free(c->cancel);
   mem_free(c->pool, c->poolcap * sizeof *c->pool);
   object_free_lists(c);
+  memory_free_tiny(c);
   fnn_use(before == c ? NULL : before);
   Account *a = c->account;
   account_free(a, c, sizeof *c);
@@ -103,6 +104,10 @@ fnn_Memory fnn_memory (void) {
   fnn_Context *c = context();
   fnn_Memory m;
   account_memory(c->account, &m);
+  m.live -= c->tiny_bytes;
+  m.idle += c->tiny_bytes;
+  m.live -= c->spare;
+  m.idle += c->spare;
   m.objects = c->objects;
   m.nodes = c->nodes;
   return m;
@@ -117,6 +122,7 @@ void fnn_memory_peak_reset (void) { account_peak_reset(context()->account); }
 void fnn_trim (void) {
   fnn_Context *c = context();
   object_free_lists(c);
+  memory_free_tiny(c);
   account_trim(c->account);
 }
 

@@ -69,6 +69,7 @@ typedef struct Frame {
   struct Frame *prev;
   size_t mark;
   bool grad_mode; /* as it was, and will be again after a throw */
+  bool anomaly;
 } Frame;
 
 /* Opens f; then `if (setjmp(f->jump) == 0)`.  frame_leave after success only:
@@ -80,12 +81,18 @@ void frame_leave (Frame *f) LENT(frame_leave);
 ** room for n of them where a throw would lose the references. */
 void *frame_adopt (void *o) LENT(frame_adopt);
 void frame_room (size_t n) LENT(frame_room);
-bool frame_try_adopt (void *o) LENT(frame_try_adopt); /* without allocating; false: no room */
+/* The same without allocating; false: no room. */
+bool frame_try_adopt (void *o) LENT(frame_try_adopt);
 
 typedef struct Account Account;
 typedef struct Node Node;
 
-enum { MESSAGE_MAX = 1024, SMALL_CLASSES = 17 };
+enum {
+  MESSAGE_MAX = 1024,
+  SMALL_CLASSES = 17,
+  TINY_CLASSES = 33,
+  SPARE_MAX = 8 << 20
+};
 
 /* All that one lua_State, or one C host, can set.  Its address is the only
 ** thread-local word of the engine. */
@@ -98,10 +105,11 @@ struct fnn_Context {
   fnn_Host host;
   Account *account;
   fnn_Cancel *cancel; /* one of its references */
-  bool child; /* made by context_child: shares account and token */
+  bool child;         /* made by context_child: shares account and token */
   bool grad_mode;
+  bool anomaly;    /* gradients are checked for numbers that are not finite */
   bool destroying; /* an object's destroy runs: others wait in dead */
-  bool finalizing;        /* a collector runs us: no reclaim, no poll */
+  bool finalizing; /* a collector runs us: no reclaim, no poll */
   bool reclaiming;
   void (*reclaim_library)(void *ud); /* the bindings' collector, if any */
   void *library;
@@ -112,7 +120,10 @@ struct fnn_Context {
   fnn_Generator *generator;
   Object *dead;
   Object *small[SMALL_CLASSES]; /* freed objects, by 32 bytes */
+  uint64_t spare;               /* bytes of these: up to SPARE_MAX */
   uint64_t objects, object_bytes;
+  fnn_Storage *tiny[TINY_CLASSES]; /* freed tiny storages (memory.c) */
+  uint64_t tiny_bytes;
 };
 
 /* The calling thread's context. */
@@ -150,6 +161,8 @@ void account_trim (Account *a);
 void *account_alloc (Account *a, size_t bytes); /* uncounted; NULL: none */
 void account_free (Account *a, void *p, size_t bytes);
 
+void memory_free_tiny (fnn_Context *c); /* what c keeps for itself */
+
 bool mem_checking (void); /* the build, or FNN_CACHE=0, recycles nothing */
 
 /* 64-byte aligned scratch that lives until the frame's mark is passed. */
@@ -179,7 +192,7 @@ struct fnn_Storage {
   Account *account;
   void *data;
   size_t bytes;
-  size_t capacity; /* what the allocator gave */
+  size_t capacity;                       /* what the allocator gave */
   void (*release)(void *ud, void *data); /* the host's, for wrapped memory */
   void *ud;
 };
@@ -206,7 +219,7 @@ typedef fnn_Tensor Tensor;
 /* Tensors.  All results are dense row-major, uninitialised and plain. */
 Tensor *tensor_new (int ndim, const int64_t *shape, fnn_Dtype t,
                     const fnn_Device *d);
-Tensor *tensor_like (const Tensor *x);             /* shape, dtype, device */
+Tensor *tensor_like (const Tensor *x); /* shape, dtype, device */
 Tensor *tensor_like_as (const Tensor *x, fnn_Dtype t);
 Tensor *tensor_scalar (double v, fnn_Dtype t, const fnn_Device *d)
     LENT(tensor_scalar);
@@ -214,7 +227,7 @@ Tensor *tensor_scalar (double v, fnn_Dtype t, const fnn_Device *d)
 Tensor *tensor_view (const Tensor *x, int ndim, const int64_t *shape,
                      const int64_t *stride, int64_t offset);
 Tensor *tensor_alias (const Tensor *x); /* the same view, plain */
-/* A dense tensor over s, whose reference it takes. */
+/* A dense tensor over s. */
 Tensor *tensor_over (fnn_Storage *s, int ndim, const int64_t *shape,
                      fnn_Dtype t);
 
@@ -239,7 +252,8 @@ bool tensor_overlaps (const Tensor *a, const Tensor *b);
 
 /* The address of the first element; only kernels may follow it. */
 static inline void *tensor_data (const Tensor *x) {
-  return (char *)x->storage->data + x->offset * (int64_t)fnn_dtype_size((fnn_Dtype)x->dtype);
+  size_t size = fnn_dtype_size((fnn_Dtype)x->dtype);
+  return (char *)x->storage->data + x->offset * (int64_t)size;
 }
 
 /* Checks for ops; op is the op's name in messages. */
@@ -247,8 +261,8 @@ int tensor_dim (const Tensor *x, int dim, const char *op); /* wraps, throws */
 unsigned tensor_dims (const Tensor *x, int n, const int *dims,
                       const char *op); /* a bit a dim; all when n is 0 */
 void tensor_check_device (const char *op, const Tensor *a, const Tensor *b);
-void tensor_check_float (const char *op, const Tensor *x);   /* f32, f64 */
-void tensor_check_ids (const char *op, const Tensor *ids);   /* i32, i64 */
+void tensor_check_float (const char *op, const Tensor *x); /* f32, f64 */
+void tensor_check_ids (const char *op, const Tensor *ids); /* i32, i64 */
 /* Throws unless x may be written: not read-only, expanded or in a graph. */
 void tensor_check_write (const char *op, const Tensor *x)
     LENT(tensor_check_write);
@@ -260,10 +274,12 @@ static inline bool tensor_is_float (const Tensor *x) {
 /* Shapes.  shape_text writes "(2, 3)" into a buffer that lasts a few calls
 ** on this thread. */
 enum { SHAPE_TEXT = 160 };
-typedef struct ShapeText { char s[SHAPE_TEXT]; } ShapeText;
+typedef struct ShapeText {
+  char s[SHAPE_TEXT];
+} ShapeText;
 const char *shape_print (ShapeText *to, int ndim, const int64_t *shape)
     LENT(shape_print);
-#define shape_text(x) (shape_print(&(ShapeText){""}, (x)->ndim, (x)->shape))
+#define shape_text(x) (shape_print(&(ShapeText){ "" }, (x)->ndim, (x)->shape))
 int64_t shape_numel (int ndim, const int64_t *shape); /* throws on overflow */
 void shape_strides (int ndim, const int64_t *shape, int64_t *stride);
 /* The broadcast shape of a and b; throws naming op and both. */
@@ -279,7 +295,10 @@ static inline bool dtype_is_compute (fnn_Dtype t) { return t >= FNN_F32; }
 float f16_to_f32 (uint16_t h);
 uint16_t f16_from_f32 (float f); /* to nearest even */
 static inline float bf16_to_f32 (uint16_t h) {
-  union { uint32_t u; float f; } v = { (uint32_t)h << 16 };
+  union {
+    uint32_t u;
+    float f;
+  } v = { (uint32_t)h << 16 };
   return v.f;
 }
 uint16_t bf16_from_f32 (float f);
@@ -305,21 +324,21 @@ enum { NODE_ARGS = 10 };
 struct Node {
   Object o;
   const Rule *rule;
-  uint64_t sequence;   /* later nodes have larger ones */
+  uint64_t sequence; /* later nodes have larger ones */
   int nin;
   uint8_t nsave;
   bool spent;          /* passed by a walk that did not keep the graph */
   uint8_t dtype, ndim; /* of the output */
-  bool queued;
+  struct Walk *walk;   /* that it waits in, or is visited by */
   int pending;         /* in a walk: consumers that have not given yet */
   Tensor *gy;          /* in a walk: what they gave so far */
   Object *hooks;       /* a chain of Hook objects */
   int64_t shape[FNN_MAXDIM];
   int64_t i[NODE_ARGS]; /* the op's own arguments */
   double a[4];
-  Object *held;        /* any one object the rule needs: retained */
-  Object **in;         /* sources of the inputs: Node, Param or NULL */
-  Tensor **save;       /* plain aliases, with the versions they had */
+  Object *held;  /* any one object the rule needs: retained */
+  Object **in;   /* sources of the inputs: Node, Param or NULL */
+  Tensor **save; /* plain aliases, with the versions they had */
   unsigned *version;
 };
 
@@ -425,8 +444,8 @@ typedef struct Draw {
 
 /* Everything one device can do.  Each line of kernels.def is a field. */
 typedef struct Kernels {
-#define KERNEL(name, args) void (*name) args;
-#define KERNEL_ANY(name, args) void (*name) args;
+#define KERNEL(name, args) void(*name) args;
+#define KERNEL_ANY(name, args) void(*name) args;
 #include "kernels.def"
 #undef KERNEL
 #undef KERNEL_ANY
@@ -435,7 +454,7 @@ typedef struct Kernels {
 struct fnn_Device {
   char name[16];
   int index;
-  bool host; /* its memory is the process's */
+  bool host;                 /* its memory is the process's */
   const Kernels *kernels[2]; /* for f64, and for all other dtypes */
   /* Raw memory, and copies between it and the host's. */
   void *(*alloc)(const fnn_Device *d, size_t bytes); /* NULL: none left */
@@ -448,7 +467,8 @@ struct fnn_Device {
 void *mem_pages (size_t bytes);
 void mem_pages_free (void *p, size_t bytes);
 
-const fnn_Device *device_cpu (void) LENT(device_cpu); /* defined by cpu/device.c */
+/* Defined by cpu/device.c. */
+const fnn_Device *device_cpu (void) LENT(device_cpu);
 #define kernel(x, name) \
   ((x)->storage->device->kernels[(x)->dtype != FNN_F64]->name)
 
@@ -474,13 +494,13 @@ FNN_NORETURN void cancel_throw (void);
 ** must not depend on it.  A set cancel token skips the tasks left, and then
 ** the caller throws.  Inside a task, or while another thread's job has the
 ** pool, all tasks run on the caller. */
-typedef void (*Task) (void *ud, int64_t task, int worker);
+typedef void (*Task)(void *ud, int64_t task, int worker);
 void threads_run (int64_t n, Task f, void *ud);
 int threads_width (void);
 
 /* Splits 0 .. n-1 into ranges of grain (the last shorter), a task each; one
 ** range runs on the caller.  The split depends on n and grain alone. */
-typedef void (*Range) (void *ud, int64_t lo, int64_t hi);
+typedef void (*Range)(void *ud, int64_t lo, int64_t hi);
 void threads_range (int64_t n, int64_t grain, Range f, void *ud);
 
 /* mt19937, and the number that PyTorch's normal law has left over. */
@@ -500,7 +520,8 @@ struct fnn_Generator {
 /* The generator's next blocks of 128 bits.  A torch one gives a seed. */
 Draw generator_take (fnn_Generator *g, uint64_t blocks);
 uint64_t generator_next (fnn_Generator *g); /* 64 bits, on the host */
-uint64_t generator_entropy (void) LENT(generator_entropy); /* a seed that no other run has */
+/* A seed that no other run has. */
+uint64_t generator_entropy (void) LENT(generator_entropy);
 fnn_Generator *generator_or_default (fnn_Generator *g);
 
 /* What PyTorch's CPU generator gives (torch.c).  y: dense on the CPU, f32 or
@@ -541,8 +562,8 @@ struct fnn_Share {
 
 /* The name nearest to s among n names, or NULL when none is near: for "did
 ** you mean".  names + i * step is the address of the i-th name. */
-const char *nearest_name (const char *s, const void *names, int n,
-                          size_t step) LENT(nearest_name);
+const char *nearest_name (const char *s, const void *names, int n, size_t step)
+    LENT(nearest_name);
 /* How many letters must be inserted, dropped, replaced or swapped to make b
 ** of a, case aside. */
 int name_distance (const char *a, const char *b) LENT(name_distance);

@@ -26,8 +26,10 @@ const fnn_Device *fnn_device (const char *name) {
     fnn_throw(FNN_EDEVICE, "unknown device '%s' (expected cpu or cuda:N)",
               name);
   if (ndevices == 0)
-    fnn_throw(FNN_EDEVICE, "device '%s': this build of fnn has no CUDA "
-              "(make CUDA=1 builds it in)", name);
+    fnn_throw(FNN_EDEVICE,
+              "device '%s': this build of fnn has no CUDA "
+              "(make CUDA=1 builds it in)",
+              name);
   fnn_throw(FNN_EDEVICE, "device '%s': there are only %d CUDA devices", name,
             ndevices);
 }

@@ -23,12 +23,14 @@ size_t fnn_dtype_size (fnn_Dtype t) { return dtypes[t].size; }
 fnn_Dtype fnn_dtype (const char *name) {
   for (int i = 0; i < countof(dtypes); i++)
     if (strcmp(dtypes[i].name, name) == 0) return (fnn_Dtype)i;
-  const char *near = nearest_name(name, &dtypes[0].name, countof(dtypes),
-                                  sizeof dtypes[0]);
+  const char *near =
+      nearest_name(name, &dtypes[0].name, countof(dtypes), sizeof dtypes[0]);
   if (near != NULL)
     fnn_throw(FNN_EARG, "unknown dtype '%s' (did you mean '%s'?)", name, near);
-  fnn_throw(FNN_EARG, "unknown dtype '%s' (expected bool, u8, i32, i64, f16, "
-                      "bf16, f32 or f64)", name);
+  fnn_throw(FNN_EARG,
+            "unknown dtype '%s' (expected bool, u8, i32, i64, f16, "
+            "bf16, f32 or f64)",
+            name);
 }
 
 fnn_Dtype fnn_promote (fnn_Dtype a, fnn_Dtype b) {
@@ -40,24 +42,32 @@ fnn_Dtype fnn_promote (fnn_Dtype a, fnn_Dtype b) {
 float f16_to_f32 (uint16_t h) {
   uint32_t sign = (uint32_t)(h & 0x8000u) << 16;
   uint32_t e = (h >> 10) & 31u, m = h & 0x3ffu;
-  union { uint32_t u; float f; } v;
+  union {
+    uint32_t u;
+    float f;
+  } v;
   if (e == 0) { /* zero or subnormal: m 2^-24 is exact */
     v.f = (float)m * 0x1p-24f;
     v.u |= sign;
   } else if (e == 31) { /* infinity or NaN */
     v.u = sign | 0x7f800000u | m << 13;
-  } else
-    v.u = sign | (e + 112) << 23 | m << 13;
+  } else v.u = sign | (e + 112) << 23 | m << 13;
   return v.f;
 }
 
 uint16_t f16_from_f32 (float f) {
-  union { float f; uint32_t u; } v = { f };
+  union {
+    float f;
+    uint32_t u;
+  } v = { f };
   uint32_t sign = v.u >> 16 & 0x8000u, a = v.u & 0x7fffffffu;
   if (a > 0x7f800000u) return (uint16_t)(sign | 0x7e00u | (a >> 13 & 0x3ffu));
   if (a >= 0x477ff000u) return (uint16_t)(sign | 0x7c00u); /* >= 65520 */
   if (a < 0x38800000u) { /* below 2^-14: a multiple of 2^-24, to even */
-    union { uint32_t u; float f; } m = { a };
+    union {
+      uint32_t u;
+      float f;
+    } m = { a };
     return (uint16_t)(sign | (uint32_t)lrintf(m.f * 0x1p24f));
   }
   uint32_t odd = a >> 13 & 1u;
@@ -65,7 +75,10 @@ uint16_t f16_from_f32 (float f) {
 }
 
 uint16_t bf16_from_f32 (float f) {
-  union { float f; uint32_t u; } v = { f };
+  union {
+    float f;
+    uint32_t u;
+  } v = { f };
   if ((v.u & 0x7fffffffu) > 0x7f800000u) return (uint16_t)(v.u >> 16 | 0x40u);
   return (uint16_t)((v.u + 0x7fffu + (v.u >> 16 & 1u)) >> 16);
 }

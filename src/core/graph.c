@@ -30,6 +30,8 @@ static void node_spend (Node *n) {
   }
   fnn_release(n->held);
   n->held = NULL;
+  fnn_release(n->hooks); /* what they hold may hold the tensor */
+  n->hooks = NULL;
   n->spent = true;
 }
 
@@ -37,7 +39,6 @@ static void node_destroy (void *o) {
   Node *n = o;
   node_spend(n);
   fnn_release(n->gy);
-  fnn_release(n->hooks);
   context_now->nodes--;
 }
 
@@ -89,9 +90,10 @@ void graph_save (Node *n, int k, const Tensor *x) {
 Tensor *graph_saved (Node *n, int k) {
   Tensor *x = n->save[k];
   if (x != NULL && x->storage->version != n->version[k])
-    fnn_throw(FNN_EGRAPH, "backward: %s needs a tensor of shape %s that an "
-              "in-place op has overwritten since", n->rule->name,
-              shape_text(x));
+    fnn_throw(FNN_EGRAPH,
+              "backward: %s needs a tensor of shape %s that an "
+              "in-place op has overwritten since",
+              n->rule->name, shape_text(x));
   return x;
 }
 
@@ -109,9 +111,8 @@ int graph_shape (const Node *n, int i, const int64_t **shape) {
 
 fnn_Dtype graph_dtype (const Node *n, int i) {
   const Object *s = n->in[i];
-  return (fnn_Dtype)(s->type == &param_type
-                       ? ((const Param *)s)->value->dtype
-                       : ((const Node *)s)->dtype);
+  return (fnn_Dtype)(s->type == &param_type ? ((const Param *)s)->value->dtype
+                                            : ((const Node *)s)->dtype);
 }
 
 bool fnn_has_graph (const Tensor *x) { return x->source != NULL; }
@@ -120,6 +121,13 @@ bool fnn_grad_mode (bool on) {
   fnn_Context *c = context();
   bool was = c->grad_mode;
   c->grad_mode = on;
+  return was;
+}
+
+bool fnn_anomaly_mode (bool on) {
+  fnn_Context *c = context();
+  bool was = c->anomaly;
+  c->anomaly = on;
   return was;
 }
 
@@ -149,13 +157,23 @@ static void hook_destroy (void *o) {
 
 static const Type hook_type = { "hook", hook_destroy };
 
+FNN_NORETURN static void throw_spent (const Node *n) {
+  fnn_throw(FNN_EGRAPH,
+            "backward: the graph of %s was used already and is "
+            "freed (keep it with { retain_graph = true })",
+            n->rule->name);
+}
+
 void fnn_hook (Tensor *x, fnn_Hook f, void (*release)(void *ud), void *ud) {
   Object *s = x->source;
   if (s == NULL)
-    fnn_throw(FNN_EGRAPH, "hook: no gradient reaches this tensor of shape %s "
-              "(it is plain data)", shape_text(x));
-  Object **at = s->type == &param_type ? &((Param *)s)->hooks
-                                       : &((Node *)s)->hooks;
+    fnn_throw(FNN_EGRAPH,
+              "hook: no gradient reaches this tensor of shape %s "
+              "(it is plain data)",
+              shape_text(x));
+  if (s->type == &node_type && ((Node *)s)->spent) throw_spent((Node *)s);
+  Object **at =
+      s->type == &param_type ? &((Param *)s)->hooks : &((Node *)s)->hooks;
   Hook *h = object_new(&hook_type, sizeof *h);
   h->f = f;
   h->release = release;
@@ -170,9 +188,12 @@ static Tensor *through_hooks (Object *hooks, Tensor *g) {
     Tensor *r = h->f(h->ud, g);
     if (r == NULL) continue;
     if (!tensor_same_shape(r, g))
-      fnn_throw(FNN_ESHAPE, "hook: the gradient has shape %s, what the hook "
-                "returned %s", shape_text(g), shape_text(r));
-    g = r;
+      fnn_throw(FNN_ESHAPE,
+                "hook: the gradient has shape %s, what the hook "
+                "returned %s",
+                shape_text(g), shape_text(r));
+    tensor_check_device("hook", g, r);
+    g = tensor_alias(tensor_convert(r, (fnn_Dtype)g->dtype));
   }
   return g;
 }
@@ -205,6 +226,11 @@ static void custom_back (Node *n, Tensor *gy) {
 
 void fnn_record (Tensor *y, const char *name, int n, Tensor *const *x,
                  fnn_Back back, void (*release)(void *ud), void *ud) {
+  if (y->source != NULL)
+    fnn_throw(FNN_EGRAPH,
+              "record: the result of %s is in a graph already "
+              "(detach it)",
+              name);
   Custom *c = object_new(&custom_type, sizeof *c);
   strncpy(c->name, name, sizeof c->name - 1);
   c->rule = (Rule){ c->name, custom_back };
@@ -223,15 +249,25 @@ void fnn_record (Tensor *y, const char *name, int n, Tensor *const *x,
 ** =======================================================
 */
 
-/* The nodes that hold a gradient and wait.  Owns a reference to each. */
+/* A Param with hooks, and what the walk has for it so far. */
+typedef struct Leaf {
+  Param *p;
+  Tensor *g;
+} Leaf;
+
+/* The nodes that hold a gradient and wait, and the Params whose hooks do.
+** Owns a reference to each. */
 typedef struct Walk {
   Object o;
   struct Walk *outer; /* of the walk that this one runs inside */
   Node **heap;
   size_t n, cap;
-  bool collects;          /* for fnn_grad: else every Param takes its own */
+  Node *now; /* being visited */
+  Leaf *leaves;
+  size_t nleaves, leafcap;
+  bool collects; /* for fnn_grad: else every Param takes its own */
   fnn_Param *const *want;
-  Tensor **got;           /* their gradients so far: nwant references */
+  Tensor **got; /* their gradients so far: nwant references */
   int nwant;
 } Walk;
 
@@ -241,23 +277,40 @@ static void walk_destroy (void *o) {
     Node *n = w->heap[i];
     fnn_release(n->gy);
     n->gy = NULL;
-    n->queued = false;
+    n->walk = NULL;
     fnn_release(n);
   }
+  for (size_t i = 0; i < w->nleaves; i++) {
+    fnn_release(w->leaves[i].p);
+    fnn_release(w->leaves[i].g);
+  }
+  mem_free(w->leaves, w->leafcap * sizeof *w->leaves);
   mem_free(w->heap, w->cap * sizeof *w->heap);
   for (int i = 0; i < w->nwant; i++) fnn_release(w->got[i]);
   mem_free(w->got, (size_t)w->nwant * sizeof *w->got);
-  context_now->walk = w->outer;
+  if (w->now != NULL) w->now->walk = NULL;
+  fnn_release(w->now);
+  if (context_now->walk == w) context_now->walk = w->outer;
 }
 
 static const Type walk_type = { "walk", walk_destroy };
 
+/* A walk keeps what it knows of a node in the node: a hook or a derivative may
+** start another walk, but not through nodes that this one has not left. */
+static void check_free (const Walk *w, const Node *n) {
+  if (n->walk != NULL && n->walk != w)
+    fnn_throw(FNN_EGRAPH,
+              "backward: %s is part of a backward that is running: a hook or "
+              "derivative cannot go through its own graph",
+              n->rule->name);
+}
+
 static void push (Walk *w, Node *n) {
-  if (n->queued) return;
+  if (n->walk != NULL) return;
   if (w->n == w->cap) {
     size_t cap = w->cap == 0 ? 64 : 2 * w->cap;
-    w->heap = mem_grow(w->heap, w->cap * sizeof *w->heap,
-                       cap * sizeof *w->heap);
+    w->heap =
+        mem_grow(w->heap, w->cap * sizeof *w->heap, cap * sizeof *w->heap);
     w->cap = cap;
   }
   size_t i = w->n++;
@@ -265,7 +318,7 @@ static void push (Walk *w, Node *n) {
        i = (i - 1) / 2)
     w->heap[i] = w->heap[(i - 1) / 2];
   w->heap[i] = fnn_retain(n);
-  n->queued = true;
+  n->walk = w;
 }
 
 /* The latest node; its reference becomes the caller's. */
@@ -278,7 +331,6 @@ static Node *pop (Walk *w) {
     w->heap[i] = w->heap[k];
   }
   w->heap[i] = last;
-  top->queued = false;
   return top;
 }
 
@@ -312,8 +364,7 @@ static Tensor *sum_run (Tensor *x, int first, int last) {
     else inner *= x->shape[i];
     if (i < first || i > last) shape[ndim++] = x->shape[i];
   }
-  Tensor *y = tensor_new(ndim, shape, (fnn_Dtype)x->dtype,
-                         x->storage->device);
+  Tensor *y = tensor_new(ndim, shape, (fnn_Dtype)x->dtype, x->storage->device);
   kernel(y, reduce)(REDUCE_sum, y, x, outer, n, inner, 0);
   return y;
 }
@@ -346,23 +397,78 @@ static bool stretches (const Tensor *g, int ndim, const int64_t *shape) {
   return true;
 }
 
-/* The gradient g of a leaf. */
-static void give_param (Walk *w, Param *p, Tensor *g) {
-  if (p->hooks != NULL) g = through_hooks(p->hooks, g);
-  if (!w->collects) {
-    /* A gradient that others see, or that is strided, is copied: it will be
-    ** written in place. */
-    bool shared = g->o.refs > 1 || g->storage->refs > 1;
-    if (p->grad == NULL && (shared || !tensor_is_dense(g))) {
-      Tensor *copy = tensor_like(g);
-      kernel(copy, copy)(copy, g);
-      g = copy;
-    }
-    accumulate(&p->grad, g);
-    return;
+/* Adds g to the gradient of a Param at *to.  The first is a copy if others
+** see it, for it will be written in place. */
+static void collect (Tensor **to, Tensor *g) {
+  bool shared = g->o.refs > 1 || g->storage->refs > 1;
+  if (*to == NULL && (shared || !tensor_is_dense(g))) {
+    Tensor *copy = tensor_like(g);
+    kernel(copy, copy)(copy, g);
+    g = copy;
   }
+  accumulate(to, g);
+}
+
+/* The gradient g of a leaf. */
+static void give_leaf (Walk *w, Param *p, Tensor *g) {
+  if (!w->collects) collect(&p->grad, g);
   for (int i = 0; i < w->nwant; i++)
-    if (w->want[i] == p) accumulate(&w->got[i], g);
+    if (w->want[i] == p) collect(&w->got[i], g);
+}
+
+/* Keeps g for a Param with hooks: they see the sum of what reaches it. */
+static void defer (Walk *w, Param *p, Tensor *g) {
+  size_t i = 0;
+  while (i < w->nleaves && w->leaves[i].p != p) i++;
+  if (i == w->nleaves) {
+    if (i == w->leafcap) {
+      size_t cap = i == 0 ? 8 : 2 * i;
+      w->leaves =
+          mem_grow(w->leaves, i * sizeof *w->leaves, cap * sizeof *w->leaves);
+      w->leafcap = cap;
+    }
+    w->leaves[w->nleaves++] = (Leaf){ fnn_retain(p), NULL };
+  }
+  accumulate(&w->leaves[i].g, g);
+}
+
+/* A Param frozen since takes none. */
+static void give_param (Walk *w, Param *p, Tensor *g) {
+  if (p->frozen) return;
+  if (p->hooks != NULL) defer(w, p, g);
+  else give_leaf(w, p, g);
+}
+
+static void give_leaves (Walk *w) {
+  for (size_t i = 0; i < w->nleaves; i++) {
+    size_t m = fnn_mark();
+    Param *p = w->leaves[i].p;
+    frame_room(1);
+    Tensor *g = through_hooks(p->hooks, frame_adopt(w->leaves[i].g));
+    w->leaves[i].g = NULL;
+    give_leaf(w, p, g);
+    fnn_escape(m, NULL);
+  }
+}
+
+/* Throws if g, which n made for input i, has an element that is no finite
+** number. */
+static void check_finite (const Node *n, int i, Tensor *g) {
+  static const struct {
+    int row;
+    const char *what;
+  } tests[] = { { MAP_isnan, "nan" }, { MAP_isinf, "inf" } };
+  for (int k = 0; k < countof(tests); k++) {
+    Tensor *is = tensor_like_as(g, FNN_BOOL);
+    Tensor *any = tensor_scalar(0, FNN_BOOL, g->storage->device);
+    kernel(g, map)(tests[k].row, is, g, 0, 0);
+    kernel(is, reduce)(REDUCE_any, any, is, 1, is->numel, 1, 0);
+    if (fnn_item(any) != 0)
+      fnn_throw(FNN_EGRAPH,
+                "anomaly: %s produced %s in the gradient for "
+                "input %d",
+                n->rule->name, tests[k].what, i + 1);
+  }
 }
 
 void graph_give (Node *n, int i, Tensor *gx) {
@@ -372,24 +478,22 @@ void graph_give (Node *n, int i, Tensor *gx) {
   const int64_t *shape;
   int ndim = graph_shape(n, i, &shape);
   if (!stretches(gx, ndim, shape))
-    fnn_throw(FNN_ESHAPE, "backward: %s gave input %d a gradient of shape %s "
-              "(expected %s)", n->rule->name, i + 1, shape_text(gx),
+    fnn_throw(FNN_ESHAPE,
+              "backward: %s gave input %d a gradient of shape %s "
+              "(expected %s)",
+              n->rule->name, i + 1, shape_text(gx),
               shape_print(&(ShapeText){ "" }, ndim, shape));
   Tensor *g = sum_to_shape(gx, ndim, shape);
   g = tensor_convert(g, graph_dtype(n, i));
+  if (context_now->anomaly) check_finite(n, i, g);
   Walk *w = context_now->walk;
-  if (s->type == &param_type)
-    give_param(w, (Param *)s, g);
+  if (s->type == &param_type) give_param(w, (Param *)s, g);
   else {
+    check_free(w, (Node *)s);
     accumulate(&((Node *)s)->gy, g);
     push(w, (Node *)s);
   }
   fnn_escape(m, NULL);
-}
-
-FNN_NORETURN static void throw_spent (const Node *n) {
-  fnn_throw(FNN_EGRAPH, "backward: the graph of %s was used already and is "
-            "freed (keep it with { retain_graph = true })", n->rule->name);
 }
 
 static void visit (Node *n, bool keep) {
@@ -424,33 +528,45 @@ static Walk *walk_new (bool collects, int n, fnn_Param *const *want) {
 static void walk (Walk *w, Tensor *x, Tensor *gy, bool keep) {
   Object *s = x->source;
   if (s == NULL)
-    fnn_throw(FNN_EGRAPH, "backward: nothing to differentiate: the tensor of "
-              "shape %s depends on no trainable parameter", shape_text(x));
+    fnn_throw(FNN_EGRAPH,
+              "backward: nothing to differentiate: the tensor of "
+              "shape %s depends on no trainable parameter (gradients are "
+              "plain data: there are no second derivatives)",
+              shape_text(x));
   if (gy == NULL) {
     if (x->numel != 1)
-      fnn_throw(FNN_ESHAPE, "backward: without a gradient the tensor must "
-                "have one element (got shape %s)", shape_text(x));
+      fnn_throw(FNN_ESHAPE,
+                "backward: without a gradient the tensor must "
+                "have one element (got shape %s)",
+                shape_text(x));
     gy = tensor_like(x);
     kernel(gy, fill)(gy, 1);
   } else if (!tensor_same_shape(x, gy))
-    fnn_throw(FNN_ESHAPE, "backward: the tensor has shape %s, the gradient "
-              "%s", shape_text(x), shape_text(gy));
+    fnn_throw(FNN_ESHAPE,
+              "backward: the tensor has shape %s, the gradient "
+              "%s",
+              shape_text(x), shape_text(gy));
   tensor_check_device("backward", x, gy);
   gy = tensor_alias(tensor_convert(gy, (fnn_Dtype)x->dtype));
   bool mode = fnn_grad_mode(false);
-  if (s->type == &param_type)
-    give_param(w, (Param *)s, gy);
+  if (s->type == &param_type) give_param(w, (Param *)s, gy);
   else {
+    check_free(w, (Node *)s);
     accumulate(&((Node *)s)->gy, gy);
     push(w, (Node *)s);
   }
   while (w->n > 0) {
     size_t m = fnn_mark();
-    frame_room(1);
-    visit(frame_adopt(pop(w)), keep);
+    w->now = pop(w);
+    visit(w->now, keep);
+    w->now->walk = NULL;
+    fnn_release(w->now);
+    w->now = NULL;
     fnn_escape(m, NULL);
     fnn_poll();
   }
+  give_leaves(w);
+  context_now->walk = w->outer;
   fnn_grad_mode(mode);
 }
 

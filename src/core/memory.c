@@ -3,7 +3,13 @@
 ** An account counts what its contexts hold.  A fresh page of the system costs
 ** about as much as computing on it, so freed storage is kept, bytes and all,
 ** in lists by size class (eight to a doubling) and handed out again.  Idle
-** bytes are at most half the live ones or IDLE_MIN; the oldest go first.
+** bytes, with the headers that object.c keeps, are at most as many as the live
+** ones, or IDLE_MIN: a collector frees what it finds all at once, up to half
+** of what was live and one tensor more, and the next ops want it back.  The
+** oldest go first.  What is tiny each context keeps for itself, without a
+** lock, counted and holding its account as if it were in use; fnn_memory
+** tells it as idle.
+**
 ** When an allocation fails: the host reclaims, the cache is trimmed, one more
 ** try, then a throw that says what was asked, held and allowed.
 **
@@ -21,9 +27,11 @@
 enum {
   ALIGN = 64,
   HUGE_PAGE = 2 << 20,
-  CLASS_MIN = 64,    /* bytes of the smallest class */
+  CLASS_MIN = 64,   /* bytes of the smallest class */
   CLASSES = 8 * 48, /* to 2^53 bytes: no machine has as many */
-  DEVICES = 16
+  DEVICES = 16,
+  TINY_MAX = 1024,    /* bytes of a tiny storage: the last of TINY_CLASSES */
+  TINY_KEEP = 1 << 20 /* of them in a context */
 };
 
 static const uint64_t IDLE_MIN = 64 << 20;
@@ -196,10 +204,8 @@ static void *block_new (Account *a, const fnn_Device *d, size_t capacity) {
 }
 
 static void block_free (Account *a, fnn_Storage *s) {
-  if (uses_host_alloc(a, s->device))
-    host_block_free(a, s->data, s->capacity);
-  else
-    s->device->free(s->device, s->data, s->capacity);
+  if (uses_host_alloc(a, s->device)) host_block_free(a, s->data, s->capacity);
+  else s->device->free(s->device, s->data, s->capacity);
   account_free(a, s, sizeof *s);
 }
 
@@ -232,7 +238,7 @@ void *mem_pages (size_t bytes) {
   if (bytes < HUGE_PAGE)
     return aligned_alloc(ALIGN, (bytes + ALIGN - 1) / ALIGN * ALIGN);
   void *p = aligned_alloc(HUGE_PAGE, (bytes + HUGE_PAGE - 1) / HUGE_PAGE *
-                                       (size_t)HUGE_PAGE);
+                                         (size_t)HUGE_PAGE);
   if (p != NULL) madvise(p, bytes, MADV_HUGEPAGE);
   return p;
 }
@@ -281,6 +287,19 @@ static bool over_limit (Account *a, uint64_t bytes) {
   return a->live + bytes > limit;
 }
 
+void memory_free_tiny (fnn_Context *c) {
+  Account *a = c->account;
+  for (int k = 0; k < TINY_CLASSES; k++)
+    while (c->tiny[k] != NULL) {
+      fnn_Storage *s = c->tiny[k];
+      c->tiny[k] = s->next;
+      uncount(a, s->capacity);
+      block_free(a, s);
+      account_release(a);
+    }
+  c->tiny_bytes = 0;
+}
+
 /* Asks the host to drop what it can; it may run finalizers of ours. */
 static void reclaim (fnn_Context *c) {
   if (!c->reclaiming && !c->finalizing) {
@@ -289,6 +308,7 @@ static void reclaim (fnn_Context *c) {
     if (c->host.reclaim != NULL) c->host.reclaim(c->host.ud);
     c->reclaiming = false;
   }
+  object_free_lists(c);
   trim(c->account, 0);
 }
 
@@ -363,10 +383,43 @@ static fnn_Storage *storage_try (Account *a, const fnn_Device *d,
   return s;
 }
 
+/* A tiny storage that c freed before, or NULL. */
+static fnn_Storage *take_tiny (fnn_Context *c, const fnn_Device *d,
+                               size_t bytes) {
+  size_t capacity;
+  if (bytes > TINY_MAX || !d->host) return NULL;
+  int k = class_of(bytes, &capacity);
+  fnn_Storage *s = c->tiny[k];
+  if (s == NULL) return NULL;
+  c->tiny[k] = s->next;
+  c->tiny_bytes -= capacity;
+  s->refs = 1;
+  s->version = 0;
+  s->readonly = false;
+  s->bytes = bytes;
+  return s;
+}
+
+/* Keeps s, which nobody holds, if it is tiny and the calling thread's. */
+static bool keep_tiny (fnn_Storage *s) {
+  fnn_Context *c = context_now;
+  size_t capacity;
+  if (s->capacity > TINY_MAX || c == NULL || c->account != s->account ||
+      s->wrapped || !s->device->host || c->tiny_bytes >= TINY_KEEP ||
+      mem_checking())
+    return false;
+  int k = class_of(s->capacity, &capacity);
+  s->next = c->tiny[k];
+  c->tiny[k] = s;
+  c->tiny_bytes += capacity;
+  return true;
+}
+
 fnn_Storage *storage_new (const fnn_Device *d, size_t bytes) {
   fnn_Context *c = context();
   if (bytes >> 53 != 0) out_of_memory(c->account, d->name, bytes);
-  fnn_Storage *s = storage_try(c->account, d, bytes);
+  fnn_Storage *s = take_tiny(c, d, bytes);
+  if (s == NULL) s = storage_try(c->account, d, bytes);
   if (s == NULL) {
     reclaim(c);
     s = storage_try(c->account, d, bytes);
@@ -387,24 +440,27 @@ static void storage_idle (Account *a, fnn_Storage *s) {
   int k = class_of(s->capacity, &capacity);
   pthread_mutex_lock(&a->lock);
   link_idle(a, s, k);
-  bool much = a->idle > IDLE_MIN && a->idle > a->live / 2;
+  uint64_t live = a->live;
+  uint64_t most = (live > IDLE_MIN ? live : IDLE_MIN) - SPARE_MAX;
+  bool much = a->idle > most;
   pthread_mutex_unlock(&a->lock);
-  if (much) trim(a, max64((int64_t)IDLE_MIN, (int64_t)(a->live / 2)));
+  if (much) trim(a, most);
 }
 
 void storage_release (fnn_Storage *s) {
   if (s == NULL) return;
-  if (atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) > 1)
+  /* Whoever has the only reference need not count it down. */
+  if (atomic_load_explicit(&s->refs, memory_order_acquire) != 1 &&
+      atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) > 1)
     return;
+  if (keep_tiny(s)) return;
   Account *a = s->account;
   uncount(a, s->capacity);
   if (s->wrapped) {
     if (s->release != NULL) s->release(s->ud, s->data);
     account_free(a, s, sizeof *s);
-  } else if (mem_checking())
-    block_free(a, s);
-  else
-    storage_idle(a, s);
+  } else if (mem_checking()) block_free(a, s);
+  else storage_idle(a, s);
   account_release(a);
 }
 

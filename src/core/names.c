@@ -35,8 +35,8 @@ const char *nearest_name (const char *s, const void *names, int n,
   const char *best = NULL;
   int most = least(3, 1 + (int)strlen(s) / 4) + 1;
   for (int i = 0; i < n; i++) {
-    const char *name = *(const char *const *)((const char *)names +
-                                              (size_t)i * step);
+    const char *name =
+        *(const char *const *)((const char *)names + (size_t)i * step);
     int d = name_distance(s, name);
     if (d < most) most = d, best = name;
   }

@@ -1,9 +1,9 @@
 /* object.c - headers of objects: their memory, and counts of references.
 **
 ** Small objects are recycled through lists by size, so that a tensor's header
-** costs a few nanoseconds.  Destruction is iterative: what an object releases
-** while it is destroyed waits in a list, so that freeing a chain of 200,000
-** nodes takes no stack. */
+** costs a few nanoseconds; up to SPARE_MAX bytes wait there.  Destruction is
+** iterative: what an object releases while it is destroyed waits in a list, so
+** that freeing a chain of 200,000 nodes takes no stack. */
 
 #include <string.h>
 
@@ -18,10 +18,10 @@ static size_t small_class (size_t size) {
 void *object_alloc (fnn_Context *c, size_t size) {
   size_t k = small_class(size);
   Object *o = k < SMALL_CLASSES ? c->small[k] : NULL;
-  if (o != NULL)
+  if (o != NULL) {
     c->small[k] = o->next;
-  else
-    o = mem_new(k * SMALL_STEP);
+    c->spare -= k * SMALL_STEP;
+  } else o = mem_new(k * SMALL_STEP);
   memset(o, 0, size);
   o->size = (unsigned)size;
   c->objects++;
@@ -33,11 +33,11 @@ static void object_free (fnn_Context *c, Object *o) {
   size_t k = small_class(o->size);
   c->objects--;
   c->object_bytes -= k * SMALL_STEP;
-  if (k < SMALL_CLASSES && !mem_checking()) {
+  if (k < SMALL_CLASSES && c->spare < SPARE_MAX && !mem_checking()) {
     o->next = c->small[k];
     c->small[k] = o;
-  } else
-    mem_free(o, k * SMALL_STEP);
+    c->spare += k * SMALL_STEP;
+  } else mem_free(o, k * SMALL_STEP);
 }
 
 void object_free_lists (fnn_Context *c) {
@@ -47,6 +47,7 @@ void object_free_lists (fnn_Context *c) {
       c->small[k] = o->next;
       mem_free(o, k * SMALL_STEP);
     }
+  c->spare = 0;
 }
 
 void *fnn_retain (void *p) {

@@ -29,14 +29,16 @@ static void param_destroy (void *o) {
 const Type param_type = { "param", param_destroy };
 
 /* Marks the value as a leaf, or as plain data. */
-static void mark (Param *p) {
-  p->value->source = p->frozen ? NULL : &p->o;
+static void mark (Param *p) { p->value->source = p->frozen ? NULL : &p->o; }
+
+static void check_float (const Tensor *x, fnn_Dtype t) {
+  if (!dtype_is_float(t))
+    fnn_throw(FNN_EDTYPE, "Param: expected a float tensor, got %s of shape %s",
+              fnn_dtype_name(t), shape_text(x));
 }
 
 fnn_Param *fnn_param (Tensor *x) {
-  if (!tensor_is_float(x))
-    fnn_throw(FNN_EDTYPE, "Param: expected a float tensor, got %s of shape %s",
-              fnn_dtype_name((fnn_Dtype)x->dtype), shape_text(x));
+  check_float(x, (fnn_Dtype)x->dtype);
   Param *p = object_new(&param_type, sizeof *p);
   p->value = fnn_retain(tensor_alias(tensor_dense(x)));
   mark(p);
@@ -47,8 +49,13 @@ fnn_Tensor *fnn_value (Param *p) { return p->value; }
 fnn_Tensor *fnn_gradient (Param *p) { return p->grad; }
 bool fnn_is_frozen (const Param *p) { return p->frozen; }
 
+/* A frozen Param keeps no gradient. */
 void fnn_freeze (Param *p, bool frozen) {
   p->frozen = frozen;
+  if (frozen) {
+    fnn_release(p->grad);
+    p->grad = NULL;
+  }
   mark(p);
 }
 
@@ -95,6 +102,7 @@ static Tensor *moved (Tensor *x, const fnn_Device *d, fnn_Dtype t) {
 /* Makes all copies before it changes anything, so that a throw leaves p as
 ** it was. */
 void fnn_param_to (Param *p, const fnn_Device *d, fnn_Dtype t) {
+  check_float(p->value, t);
   Tensor *value = moved(p->value, d, t);
   Tensor *grad = p->grad != NULL ? moved(p->grad, d, t) : NULL;
   int n = 0;

@@ -38,10 +38,12 @@ static void seed_with (fnn_Generator *g, uint64_t seed) {
 fnn_Generator *fnn_generator (const char *kind, uint64_t seed) {
   bool is_torch = strcmp(kind, "torch") == 0;
   if (!is_torch && strcmp(kind, "philox") != 0)
-    fnn_throw(FNN_EARG, "generator: unknown kind (expected \"philox\" or "
-              "\"torch\", got \"%s\")", kind);
-  fnn_Generator *g = object_new(&generator_type,
-                                sizeof *g + is_torch * sizeof(Mersenne));
+    fnn_throw(FNN_EARG,
+              "generator: unknown kind (expected \"philox\" or "
+              "\"torch\", got \"%s\")",
+              kind);
+  fnn_Generator *g =
+      object_new(&generator_type, sizeof *g + is_torch * sizeof(Mersenne));
   g->is_torch = is_torch;
   seed_with(g, seed);
   return g;
@@ -100,15 +102,18 @@ void fnn_generator_restore (fnn_Generator *g, fnn_Tensor *state) {
   State s;
   memset(&s, 0, sizeof s);
   if (state->dtype != FNN_U8 || state->numel != state_bytes(g))
-    fnn_throw(FNN_EARG, "restore: no state of a %s generator (expected "
-              "%lld bytes of u8, got %lld of %s)", kind,
-              (long long)state_bytes(g), (long long)state->numel,
+    fnn_throw(FNN_EARG,
+              "restore: no state of a %s generator (expected "
+              "%lld bytes of u8, got %lld of %s)",
+              kind, (long long)state_bytes(g), (long long)state->numel,
               fnn_dtype_name((fnn_Dtype)state->dtype));
   fnn_read(state, &s);
   if (strncmp(s.kind, kind, sizeof s.kind) != 0 || s.torch.used < 0 ||
       s.torch.used > countof(s.torch.state))
-    fnn_throw(FNN_EARG, "restore: no state of a %s generator (its bytes say "
-              "otherwise)", kind);
+    fnn_throw(FNN_EARG,
+              "restore: no state of a %s generator (its bytes say "
+              "otherwise)",
+              kind);
   g->seed = s.seed;
   g->counter = s.counter;
   if (g->is_torch) *g->torch = s.torch;

@@ -66,8 +66,10 @@ int tensor_dim (const Tensor *x, int dim, const char *op) {
   /* Hosts of the Lua side count from 1: the message names no number that
   ** depends on it. */
   if (d < 0 || d >= n)
-    fnn_throw(FNN_EARG, "%s: dimension out of range for a rank-%d tensor of "
-              "shape %s", op, n, shape_text(x));
+    fnn_throw(FNN_EARG,
+              "%s: dimension out of range for a rank-%d tensor of "
+              "shape %s",
+              op, n, shape_text(x));
   return d;
 }
 

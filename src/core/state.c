@@ -23,6 +23,7 @@ void frame_enter (Frame *f) {
   f->prev = c->frame;
   f->mark = c->npool;
   f->grad_mode = c->grad_mode;
+  f->anomaly = c->anomaly;
   c->frame = f;
 }
 
@@ -36,8 +37,8 @@ void frame_leave (Frame *f) {
 static void pool_grow (fnn_Context *c, size_t n) {
   size_t cap = c->poolcap == 0 ? POOL_FIRST : 2 * c->poolcap;
   while (cap - c->npool < n) cap *= 2;
-  c->pool = mem_grow(c->pool, c->poolcap * sizeof *c->pool,
-                     cap * sizeof *c->pool);
+  c->pool =
+      mem_grow(c->pool, c->poolcap * sizeof *c->pool, cap * sizeof *c->pool);
   c->poolcap = cap;
 }
 
@@ -101,6 +102,7 @@ FNN_NORETURN void fnn_throw (fnn_Status code, const char *fmt, ...) {
   drain(c, f->mark);
   c->frame = f->prev;
   c->grad_mode = f->grad_mode;
+  c->anomaly = f->anomaly;
   longjmp(f->jump, 1);
 }
 

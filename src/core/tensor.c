@@ -36,7 +36,7 @@ Tensor *tensor_over (fnn_Storage *s, int ndim, const int64_t *shape,
                      fnn_Dtype t) {
   Tensor *x = geometry(ndim, shape, t);
   shape_strides(ndim, shape, x->stride);
-  x->storage = s;
+  x->storage = storage_retain(s);
   return x;
 }
 
@@ -98,8 +98,7 @@ Tensor *tensor_move (const Tensor *x, const fnn_Device *d) {
   x = tensor_dense(x);
   Tensor *y = tensor_new(x->ndim, x->shape, (fnn_Dtype)x->dtype, d);
   size_t bytes = (size_t)x->numel * fnn_dtype_size((fnn_Dtype)x->dtype);
-  if (from->host)
-    d->upload(d, tensor_data(y), tensor_data(x), bytes);
+  if (from->host) d->upload(d, tensor_data(y), tensor_data(x), bytes);
   else if (d->host)
     from->download(from, tensor_data(y), tensor_data(x), bytes);
   else {
@@ -121,8 +120,7 @@ static void extent (const Tensor *x, int64_t *lo, int64_t *hi) {
 }
 
 bool tensor_overlaps (const Tensor *a, const Tensor *b) {
-  if (a->storage != b->storage || a->numel == 0 || b->numel == 0)
-    return false;
+  if (a->storage != b->storage || a->numel == 0 || b->numel == 0) return false;
   int64_t alo, ahi, blo, bhi;
   extent(a, &alo, &ahi);
   extent(b, &blo, &bhi);
@@ -138,9 +136,10 @@ bool tensor_overlaps (const Tensor *a, const Tensor *b) {
 void tensor_check_device (const char *op, const Tensor *a, const Tensor *b) {
   const fnn_Device *da = a->storage->device, *db = b->storage->device;
   if (da != db)
-    fnn_throw(FNN_EDEVICE, "%s: tensors on two devices (%s %s on %s and %s "
-              "on %s)", op, "shape", shape_text(a), da->name, shape_text(b),
-              db->name);
+    fnn_throw(FNN_EDEVICE,
+              "%s: tensors on two devices (%s %s on %s and %s "
+              "on %s)",
+              op, "shape", shape_text(a), da->name, shape_text(b), db->name);
 }
 
 void tensor_check_float (const char *op, const Tensor *x) {
@@ -150,15 +149,18 @@ void tensor_check_float (const char *op, const Tensor *x) {
     fnn_throw(FNN_EDTYPE, "%s: expected a float tensor, got %s of shape %s",
               op, name, shape_text(x));
   if (x->storage->device->host)
-    fnn_throw(FNN_EDTYPE, "%s: %s only stores on the cpu: convert it with "
-              ":to(\"f32\")", op, name);
+    fnn_throw(FNN_EDTYPE,
+              "%s: %s only stores on the cpu: convert it with "
+              ":to(\"f32\")",
+              op, name);
 }
 
 void tensor_check_ids (const char *op, const Tensor *ids) {
   if (ids->dtype != FNN_I64 && ids->dtype != FNN_I32)
-    fnn_throw(FNN_EDTYPE, "%s: ids must be integers (use dtype = \"i64\"), "
-              "got %s of shape %s", op, fnn_dtype_name((fnn_Dtype)ids->dtype),
-              shape_text(ids));
+    fnn_throw(FNN_EDTYPE,
+              "%s: ids must be integers (use dtype = \"i64\"), "
+              "got %s of shape %s",
+              op, fnn_dtype_name((fnn_Dtype)ids->dtype), shape_text(ids));
 }
 
 void tensor_check_write (const char *op, const Tensor *x) {
@@ -167,14 +169,18 @@ void tensor_check_write (const char *op, const Tensor *x) {
               shape_text(x));
   for (int i = 0; i < x->ndim; i++)
     if (x->stride[i] == 0 && x->shape[i] > 1)
-      fnn_throw(FNN_EARG, "%s: the tensor of shape %s is expanded: several of "
-                "its elements share one place (clone it first)", op,
-                shape_text(x));
+      fnn_throw(FNN_EARG,
+                "%s: the tensor of shape %s is expanded: several of "
+                "its elements share one place (clone it first)",
+                op, shape_text(x));
   if (context()->grad_mode && x->source != NULL)
-    fnn_throw(FNN_EGRAPH, "%s: an in-place op on %s of shape %s cannot be "
-              "recorded (use no_grad, or the op that makes a new tensor)", op,
+    fnn_throw(FNN_EGRAPH,
+              "%s: an in-place op on %s of shape %s cannot be "
+              "recorded (use no_grad, or the op that makes a new tensor)",
+              op,
               param_of(x) != NULL ? "a trainable parameter"
-                                  : "a tensor with a graph", shape_text(x));
+                                  : "a tensor with a graph",
+              shape_text(x));
 }
 
 void tensor_written (Tensor *x) {

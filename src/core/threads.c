@@ -133,8 +133,8 @@ static uint32_t generation (void) {
 static bool may_spin (int64_t since) {
   int cpu = this_cpu();
   return now() - since < SPIN_NS &&
-         (cpu < 0 || cpu != atomic_load_explicit(&pool.cpu,
-                                                 memory_order_relaxed));
+         (cpu < 0 ||
+          cpu != atomic_load_explicit(&pool.cpu, memory_order_relaxed));
 }
 
 /* Returns when there is a generation other than seen. */
@@ -164,9 +164,8 @@ static uint32_t take (uint32_t g, int index, bool all) {
   while ((uint32_t)(v >> 32) == g && (uint32_t)v > 0 &&
          index < atomic_load_explicit(&pool.width, memory_order_relaxed)) {
     uint64_t to = all ? (uint64_t)g << 32 : v - 1;
-    if (atomic_compare_exchange_weak_explicit(&pool.word, &v, to,
-                                              memory_order_acq_rel,
-                                              memory_order_acquire))
+    if (atomic_compare_exchange_weak_explicit(
+            &pool.word, &v, to, memory_order_acq_rel, memory_order_acquire))
       return (uint32_t)v;
   }
   return 0;
@@ -182,8 +181,7 @@ static bool work (uint32_t g, int index) {
     if (pool.cancel != NULL && cancel_is_set(pool.cancel)) {
       atomic_store_explicit(&pool.skipped, true, memory_order_relaxed);
       count += take(g, index, true);
-    } else
-      pool.f(pool.ud, pool.base + (pool.n - left), index);
+    } else pool.f(pool.ud, pool.base + (pool.n - left), index);
   }
   if (count > 0)
     atomic_fetch_add_explicit(&pool.done, count, memory_order_release);
@@ -247,8 +245,8 @@ static void grow (int width) {
     int index = pool.started + 1;
     pthread_t id;
     worker_init(&pool.worker[index]);
-    if (pthread_create(&id, &detached, worker_main,
-                       (void *)(intptr_t)index) != 0)
+    if (pthread_create(&id, &detached, worker_main, (void *)(intptr_t)index) !=
+        0)
       break;
     pool.started = index;
   }
@@ -270,10 +268,8 @@ static void run_generation (int64_t base, uint32_t n, int width) {
   /* A worker that was woken onto this CPU waits for it: yield early. */
   for (unsigned i = 1;
        atomic_load_explicit(&pool.done, memory_order_acquire) < n; i++)
-    if (i < SPINS_A_YIELD)
-      relax();
-    else
-      sched_yield();
+    if (i < SPINS_A_YIELD) relax();
+    else sched_yield();
 }
 
 /* Both return false when the token was set before the last task. */
@@ -360,8 +356,10 @@ int threads_width (void) {
 
 void fnn_threads (int n) {
   if (n < 0 || n > WIDTH_MAX)
-    fnn_throw(FNN_EARG, "threads: count out of range (expected 0 to %d, "
-              "got %d)", WIDTH_MAX, n);
+    fnn_throw(FNN_EARG,
+              "threads: count out of range (expected 0 to %d, "
+              "got %d)",
+              WIDTH_MAX, n);
   context()->host.threads = n;
 }
 

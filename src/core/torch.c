@@ -126,8 +126,7 @@ void torch_normal (Mersenne *t, Tensor *y, double mean, double std,
     for (int64_t i = 0; i < n; i++)
       dtype_set((fnn_Dtype)y->dtype, tensor_data(y), i,
                 normal_one(t) * std + mean);
-  else if (y->dtype == FNN_F64)
-    normal64(t, tensor_data(y), n, mean, std);
+  else if (y->dtype == FNN_F64) normal64(t, tensor_data(y), n, mean, std);
   else
     normal32(t, tensor_data(y), n, as == FNN_F32 ? n : whole, (float)mean,
              (float)std);
@@ -144,7 +143,8 @@ void torch_randint (Mersenne *t, Tensor *y, int64_t lo, uint64_t span) {
 void torch_randperm (Mersenne *t, Tensor *y) {
   int64_t *to = tensor_data(y), n = y->numel;
   if (n >= UINT32_MAX / 20)
-    fnn_throw(FNN_EARG, "randperm: too many for the torch generator "
+    fnn_throw(FNN_EARG,
+              "randperm: too many for the torch generator "
               "(expected less than %lld, got %lld)",
               (long long)(UINT32_MAX / 20), (long long)n);
   for (int64_t i = 0; i < n; i++) to[i] = i;

@@ -4,14 +4,14 @@
 ** over one becomes vector code under gcc and clang for any instruction set.
 ** Each has a float body here and a double body, which is the C library's.
 ** Accuracy of the float bodies, in units in the last place over their whole
-** range, checked by tests/math_test.c: pow 0.6; sin, cos 0.8; exp, exp2, log, log1p
-** 1; log2, log10, tanh, expm1, acos, cosh 1.5; tan, atan, sinh 2; erf, asin
-** 2.5; normal_cdf 4e-7 of 1.
+** range, checked by tests/math_test.c: pow 0.6; sin, cos 0.8; exp, exp2, log,
+** log1p 1; log2, log10, tanh, expm1, acos, cosh 1.5; tan, atan, sinh 2; erf,
+** asin 2.5; normal_cdf 4e-7 of 1.
 ** sin, cos and tan hold for |x| <= TRIG_FAR; kernels take the C library's for
 ** what is further.
 **
-** Polynomials are near-minimax fits (weighted least squares on Chebyshev
-** nodes, reweighted); the reductions are Cody and Waite's.  At the end the
+** Polynomials are near-minimax fits made by scripts/fit_vmath.py; the
+** reductions are Cody and Waite's.  At the end the
 ** words proper: exp(x) means the body for `real`. */
 
 #ifndef vmath_h
@@ -38,9 +38,7 @@ static inline uint32_t float_bits (float x) {
   return ((FloatBits){ .f = x }).u;
 }
 
-static inline float float_of (uint32_t u) {
-  return ((FloatBits){ .u = u }).f;
-}
+static inline float float_of (uint32_t u) { return ((FloatBits){ .u = u }).f; }
 
 static inline float abs_f32 (float x) {
   return float_of(float_bits(x) & 0x7fffffffu);
@@ -114,6 +112,13 @@ static inline float exp_mid_f32 (float x) {
 
 static inline float exp_f32 (float x) { return exp_scaled_f32(x, 0); }
 
+/* e^x with 0 for what is subnormal and, from 2^127.5 on, infinity: these two
+** are what the bits of 2^k come to for k = -127 and 128. */
+static inline float exp_flush_f32 (float x) {
+  x = x < -88.0f ? -88.0f : x;
+  return exp_mid_f32(x > 89.0f ? 89.0f : x);
+}
+
 static inline float exp2_f32 (float x) {
   x = x < -151.0f ? -151.0f : x;
   x = x > 129.0f ? 129.0f : x;
@@ -148,7 +153,7 @@ static inline float tanh_f32 (float x) {
 }
 
 static inline float sigmoid_f32 (float x) {
-  return 1.0f / (1.0f + exp_f32(-x));
+  return 1.0f / (1.0f + exp_flush_f32(-x));
 }
 
 static inline float sinh_f32 (float x) {
@@ -574,6 +579,7 @@ static inline double sigmoid_f64 (double x) { return 1.0 / (1.0 + exp(-x)); }
 #define R(v) ((real)(v))
 #define select(c, a, b) ((c) ? (a) : (b))
 
+#define exp_flush(x) WORD(exp_flush_f32, exp)(x)
 #define sigmoid(x) WORD(sigmoid_f32, sigmoid_f64)(x)
 #define normal_cdf(x) WORD(normal_cdf_f32, normal_cdf_f64)(x)
 #define floor_mod(x, y) WORD(floor_mod_f32, floor_mod_f64)(x, y)

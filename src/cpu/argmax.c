@@ -17,8 +17,8 @@ typedef struct Job {
 static real leaf (const real *p, int64_t n, real sign) {
   real s = -INFINITY;
   int nan = 0;
-  _Pragma("omp simd reduction(max:s) reduction(|:nan)")
-  for (int64_t i = 0; i < n; i++) {
+  _Pragma("omp simd reduction(max:s) reduction(|:nan)") for (int64_t i = 0;
+                                                             i < n; i++) {
     real v = p[i] * sign;
     s = v > s ? v : s;
     nan |= v != v;
@@ -75,21 +75,23 @@ static void job_range (void *ud, int64_t lo, int64_t hi) {
   for (int64_t t = lo; t < hi; t++)
     if (k->inner == 1) {
       int64_t o = t / k->splits, i = t % k->splits * k->len;
-      int64_t at = best_of(k->x + o * k->n + i, min64(k->len, k->n - i), sign,
-                           &best);
+      int64_t at =
+          best_of(k->x + o * k->n + i, min64(k->len, k->n - i), sign, &best);
       k->y[t] = i + at;
       if (k->value != NULL) k->value[t] = best;
     } else {
       int64_t o = t / k->chunks, j = t % k->chunks * COLUMNS;
       best_columns(k->x + o * k->n * k->inner + j, k->n, k->inner,
-                   min64(COLUMNS, k->inner - j), sign, k->y + o * k->inner + j);
+                   min64(COLUMNS, k->inner - j), sign,
+                   k->y + o * k->inner + j);
     }
 }
 
-void CPU(argmax_real)(int64_t *y, const real *x, int64_t outer, int64_t n,
-                      int64_t inner, bool least) {
-  Job k = { x, y, NULL, n, inner, 1, n, (inner + COLUMNS - 1) / COLUMNS,
-            least };
+void CPU (argmax_real)(int64_t *y, const real *x, int64_t outer, int64_t n,
+                       int64_t inner, bool least) {
+  Job k = {
+    x, y, NULL, n, inner, 1, n, (inner + COLUMNS - 1) / COLUMNS, least
+  };
   if (inner != 1 || n < 2 * SPLIT) {
     threads_range(outer * k.chunks, grain_rows(n * min64(inner, COLUMNS)),
                   job_range, &k);

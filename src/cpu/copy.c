@@ -24,7 +24,7 @@ typedef struct Transposition {
 typedef uint32_t Eight __attribute__((vector_size(32)));
 
 /* Interleaves numbers, pairs or halves of two rows. */
-#define MIX(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#define MIX(a, b, ...) PICK(Eight, a, b, __VA_ARGS__)
 #define ONES_LO 0, 8, 1, 9, 4, 12, 5, 13
 #define ONES_HI 2, 10, 3, 11, 6, 14, 7, 15
 #define TWOS_LO 0, 1, 8, 9, 4, 5, 12, 13
@@ -59,10 +59,10 @@ static void transpose_32 (uint32_t *y, const uint32_t *x) {
       transpose_eight(y + i * TILE + j, x + j * TILE + i);
 }
 
-#define TRANSPOSE(name, T)                                                   \
-  static void name (T *y, const T *x) {                                      \
-    for (int i = 0; i < TILE; i++)                                           \
-      for (int j = 0; j < TILE; j++) y[i * TILE + j] = x[j * TILE + i];      \
+#define TRANSPOSE(name, T) \
+  static void name(T *y, const T *x) { \
+    for (int i = 0; i < TILE; i++) \
+      for (int j = 0; j < TILE; j++) y[i * TILE + j] = x[j * TILE + i]; \
   }
 
 TRANSPOSE(transpose_8, uint8_t)
@@ -71,8 +71,7 @@ TRANSPOSE(transpose_64, uint64_t)
 
 /* y[i, j] = x[j, i] for n by m; sy and sx are the strides between rows. */
 static void transpose_tile (char *y, const char *x, int64_t n, int64_t m,
-                            int64_t sy, int64_t sx, size_t size,
-                            bool stream) {
+                            int64_t sy, int64_t sx, size_t size, bool stream) {
   _Alignas(64) uint64_t from[TILE * TILE], to[TILE * TILE];
   size_t row = TILE * size;
   for (int64_t j = 0; j < m; j++)
@@ -138,11 +137,11 @@ static bool transpose (const Sweep *s) {
 }
 
 /* The result is what the load made: nothing is left to compute. */
-#define MOVE(name, T)                                                        \
-  static void name (void *z, const void *const *in, int64_t n, double a,     \
-                    double b) {                                              \
-    (void)a, (void)b;                                                        \
-    if (z != in[0]) memcpy(z, in[0], (size_t)n * sizeof(T));                 \
+#define MOVE(name, T) \
+  static void name(void *z, const void *const *in, int64_t n, double a, \
+                   double b) { \
+    (void)a, (void)b; \
+    if (z != in[0]) memcpy(z, in[0], (size_t)n * sizeof(T)); \
   }
 
 MOVE(move_8, uint8_t)
@@ -150,7 +149,7 @@ MOVE(move_16, uint16_t)
 MOVE(move_32, uint32_t)
 MOVE(move_64, uint64_t)
 
-void CPU(copy)(Tensor *y, const Tensor *x) {
+void CPU (copy)(Tensor *y, const Tensor *x) {
   Sweep s;
   ONCE(sweep_open)(&s, 2, (const Tensor *[]){ y, x });
   fnn_Dtype t = (fnn_Dtype)x->dtype;

@@ -40,6 +40,14 @@ typedef float real;
 #undef KERNEL
 #undef KERNEL_ANY
 
+/* The elements of vectors a and b at constant places.  gcc before 12 wants the
+** places as a vector, of the integers T as wide as the elements. */
+#if __has_builtin(__builtin_shufflevector)
+#define PICK(T, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define PICK(T, a, b, ...) __builtin_shuffle(a, b, (T){ __VA_ARGS__ })
+#endif
+
 /* Elements a task of a cheap elementwise loop should have: about 10 us. */
 enum { GRAIN = 32768 };
 

@@ -16,15 +16,15 @@ typedef struct Job {
 } Job;
 
 /* s += x, and s to y, for w columns side by side. */
-#define STEP(name, T, S)                                                     \
-  static void name (void *y_, const void *x_, void *s_, int64_t w) {         \
-    T *y = y_;                                                               \
-    const T *x = x_;                                                         \
-    S *s = s_;                                                               \
-    LANES for (int64_t j = 0; j < w; j++) {                                  \
-      s[j] += (S)x[j];                                                       \
-      y[j] = (T)s[j];                                                        \
-    }                                                                        \
+#define STEP(name, T, S) \
+  static void name(void *y_, const void *x_, void *s_, int64_t w) { \
+    T *y = y_; \
+    const T *x = x_; \
+    S *s = s_; \
+    LANES for (int64_t j = 0; j < w; j++) { \
+      s[j] += (S)x[j]; \
+      y[j] = (T)s[j]; \
+    } \
   }
 
 STEP(step_f32, float, double)
@@ -32,14 +32,14 @@ STEP(step_f64, double, double)
 STEP(step_i64, int64_t, uint64_t)
 
 /* Numbers in a row: one after the other. */
-#define ROW(name, T, S)                                                      \
-  static void name (T *y, const T *x, S *sum, int64_t n, bool reverse) {     \
-    S s = *sum;                                                              \
-    if (reverse)                                                             \
-      for (int64_t i = n - 1; i >= 0; i--) y[i] = (T)(s += (S)x[i]);         \
-    else                                                                     \
-      for (int64_t i = 0; i < n; i++) y[i] = (T)(s += (S)x[i]);              \
-    *sum = s;                                                                \
+#define ROW(name, T, S) \
+  static void name(T *y, const T *x, S *sum, int64_t n, bool reverse) { \
+    S s = *sum; \
+    if (reverse) \
+      for (int64_t i = n - 1; i >= 0; i--) y[i] = (T)(s += (S)x[i]); \
+    else \
+      for (int64_t i = 0; i < n; i++) y[i] = (T)(s += (S)x[i]); \
+    *sum = s; \
   }
 
 ROW(row_f32, float, double)
@@ -88,10 +88,15 @@ static void column_range (void *ud, int64_t lo, int64_t hi) {
   }
 }
 
-void CPU(cumsum)(Tensor *y, const Tensor *x, int64_t outer, int64_t n,
-                 int64_t inner, bool reverse) {
-  Job k = { tensor_data(y), tensor_data(x), (fnn_Dtype)x->dtype,
-            (fnn_Dtype)y->dtype, n, inner, (inner + COLUMNS - 1) / COLUMNS,
+void CPU (cumsum)(Tensor *y, const Tensor *x, int64_t outer, int64_t n,
+                  int64_t inner, bool reverse) {
+  Job k = { tensor_data(y),
+            tensor_data(x),
+            (fnn_Dtype)x->dtype,
+            (fnn_Dtype)y->dtype,
+            n,
+            inner,
+            (inner + COLUMNS - 1) / COLUMNS,
             reverse };
   if (inner == 1) threads_range(outer, grain_rows(n), row_range, &k);
   else

@@ -79,9 +79,12 @@ __attribute__((constructor)) static void choose (void) {
   __builtin_cpu_init();
 #endif
   const Kernels *k = isa_chosen()->kernels;
-  cpu = (fnn_Device){ .name = "cpu", .host = true,
-                      .kernels = { &k[0], &k[1] }, .alloc = cpu_alloc,
-                      .free = cpu_free, .upload = cpu_move,
+  cpu = (fnn_Device){ .name = "cpu",
+                      .host = true,
+                      .kernels = { &k[0], &k[1] },
+                      .alloc = cpu_alloc,
+                      .free = cpu_free,
+                      .upload = cpu_move,
                       .download = cpu_move };
 }
 

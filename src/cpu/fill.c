@@ -34,7 +34,7 @@ static void fill_byte (void *z, const void *const *in, int64_t n, double a,
   memset(z, (int)a, (size_t)n);
 }
 
-void CPU(fill)(Tensor *y, double value) {
+void CPU (fill)(Tensor *y, double value) {
   Sweep s;
   ONCE(sweep_open)(&s, 1, (const Tensor *[]){ y });
   s.a = value;
@@ -75,7 +75,7 @@ static void arange_range (void *ud, int64_t lo, int64_t hi) {
   }
 }
 
-void CPU(arange)(Tensor *y, double start, double step) {
+void CPU (arange)(Tensor *y, double start, double step) {
   Progression p = { y, start, step };
   threads_range(y->numel, GRAIN, arange_range, &p);
 }

@@ -8,10 +8,10 @@
 **
 ** c is cut into tiles of TILE_ROWS by TILE_COLS that live in registers.  A
 ** panel of a holds, for each k, the elements of a tile's rows side by side; a
-** panel of b those of its columns.  k is cut into blocks of gemm_depth(k), so
-** that a panel stays in the L1 cache; each element of c is, in every path, the
-** sum over its blocks of sums in the order of k, so its bits depend neither on
-** the path nor on the number of threads. */
+** panel of b those of its columns.  k is cut into blocks, so that what the
+** tiles read again and again stays in a core's caches.  Tiles sum in the order
+** of k, and blocks follow each other: the bits of an element of c do not
+** depend on how c is cut, nor on what is packed and what is read in place. */
 
 #ifndef gemm_h
 #define gemm_h
@@ -30,6 +30,10 @@
 #define TILE_ROWS 5
 #endif
 #define TILE_COLS (2 * VEC)
+
+static inline int64_t divide_up (int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
 
 /* What a tile does to its sums, in this order, before it stores them. */
 enum {
@@ -57,21 +61,22 @@ typedef struct Gemm {
   bool accumulate, relu;
 } Gemm;
 
-/* The part of b that is read next, while a tile works fetched into the cache:
-** for each k the bytes of one panel's row at `at`, which then moves on by step,
-** and by turn more after each TILE_COLS of k. */
+/* What is read next, fetched into the cache while a tile works: for each k one
+** or two lines, which a vector of b fills, at `at`; this then moves on by step
+** bytes, and by turn more after each TILE_COLS of k. */
 typedef struct Ahead {
   const char *at;
   int64_t step, turn;
 } Ahead;
 
-/* A block of c and its sources over one block of k.  a: panels when a_row is
-** 0, else elements at i * a_row + k * a_col where one of them is 1.  b: panels
-** panel apart whose rows are ldb apart (a matrix of unit column stride is
+/* A block of c and its sources over one block of k.  a: panels or, in place,
+** elements at i * a_row + k * a_col where one of the two is 1.  b: panels
+** `panel` apart whose rows are ldb apart (a matrix of unit column stride is
 ** panels TILE_COLS apart, but for a partial last one). */
 typedef struct Block {
   int64_t m, n, k;
   const real *a;
+  bool in_place;
   int64_t a_row, a_col;
   const real *b;
   int64_t ldb, panel;
@@ -80,11 +85,11 @@ typedef struct Block {
   const real *bias; /* of the block's first column */
   real alpha;
   int flags;
-  Ahead next; /* of its first panel */
+  Ahead next;                      /* of its first panel */
   int64_t next_panels, next_panel; /* how many, and the bytes between */
 } Block;
 
-void CPU(gemm_block) (const Block *s);
+void CPU(gemm_block)(const Block *s);
 
 /* Rows of the panel of a that starts at row i of m. */
 static inline int64_t gemm_height (int64_t m, int64_t i) {
@@ -109,8 +114,8 @@ static inline int64_t gemm_pack_a_size (int64_t m, int64_t k) {
 
 /* Panels of a (m, k), one after the other, and of b (k, n), gemm_panel(k)
 ** apart, zero in the columns past n. */
-void CPU(gemm_pack_a) (int64_t m, int64_t k, Operand a, real *to);
-void CPU(gemm_pack_b) (int64_t n, int64_t k, Operand b, real *to);
+void CPU(gemm_pack_a)(int64_t m, int64_t k, Operand a, real *to);
+void CPU(gemm_pack_b)(int64_t n, int64_t k, Operand b, real *to);
 
 /* The operand that starts at (i, j) of x. */
 static inline Operand operand_at (Operand x, int64_t i, int64_t j) {
@@ -127,20 +132,20 @@ static inline Operand operand_transposed (Operand x) {
 
 /* The product on all threads, or, as an element of a batch, on the caller
 ** alone with scratch of gemm_scratch(g) reals. */
-void CPU(gemm) (const Gemm *g);
-void CPU(gemm_serial) (const Gemm *g, real *scratch);
-int64_t CPU(gemm_scratch) (const Gemm *g);
+void CPU(gemm)(const Gemm *g);
+void CPU(gemm_serial)(const Gemm *g, real *scratch);
+int64_t CPU(gemm_scratch)(const Gemm *g);
 
 /* Weights packed once.  The blob depends on the instruction set. */
-size_t CPU(gemm_packed_size) (int64_t k, int64_t n);
-void CPU(gemm_prepack) (int64_t k, int64_t n, Operand b, void *blob);
-void CPU(gemm_packed) (const Gemm *g, const void *blob); /* g->b unused */
+size_t CPU(gemm_packed_size)(int64_t k, int64_t n);
+void CPU(gemm_prepack)(int64_t k, int64_t n, Operand b, void *blob);
+void CPU(gemm_packed)(const Gemm *g, const void *blob); /* g->b unused */
 
 /* Products with at most GEMV_ROWS rows or columns, without packing. */
 enum { GEMV_ROWS = 4 };
-bool CPU(gemv_fits) (const Gemm *g);
-void CPU(gemv) (const Gemm *g);
-void CPU(gemv_serial) (const Gemm *g, real *scratch);
-int64_t CPU(gemv_scratch) (const Gemm *g);
+bool CPU(gemv_fits)(const Gemm *g);
+void CPU(gemv)(const Gemm *g);
+void CPU(gemv_serial)(const Gemm *g, real *scratch);
+int64_t CPU(gemv_scratch)(const Gemm *g);
 
 #endif

@@ -1,9 +1,9 @@
 /* gemm_kernel.c - tiles of a matrix product in registers.
 **
 ** One macro makes the tile of each height from 1 to TILE_ROWS, with named
-** accumulators (an array of them ends up in memory).  Of each there are two:
+** accumulators (an array of them ends up in memory).  Of each there are four:
 ** over elements of a that lie side by side for one k (panels, transposed
-** matrices), and for elements that lie side by side for one row. */
+** matrices) or for one row; two vectors wide, or one. */
 
 #include "gemm.h"
 
@@ -34,18 +34,20 @@
   { \
     real x = ROW(i); \
     p##i += x * b0; \
-    q##i += x * b1; \
     VEC_KEEP(p##i); \
-    VEC_KEEP(q##i); \
+    if (wide) { \
+      q##i += x * b1; \
+      VEC_KEEP(q##i); \
+    } \
   }
 
 #define STEP(ROWS) \
   { \
     const real *a4 = a + 4 * row, *a8 = a4 + 4 * row, *a12 = a8 + 4 * row; \
-    vec b0 = vec_load(b), b1 = vec_load(b + VEC); \
+    vec b0 = vec_load(b), b1 = wide ? vec_load(b + VEC) : b0; \
     (void)a4, (void)a8, (void)a12; \
     VEC_KEEP(b0); \
-    VEC_KEEP(b1); \
+    if (wide) VEC_KEEP(b1); \
     __builtin_prefetch(ahead, 0, 2); \
     if (VEC_BYTES == 64) __builtin_prefetch(ahead + 64, 0, 2); \
     ROWS(ADD_PRODUCT) \
@@ -68,15 +70,15 @@ typedef struct Finish {
 /* Each of these walks over the rows of c. */
 #define FETCH(i) \
   __builtin_prefetch(to, 1, 3); \
-  if (VEC_BYTES == 64) __builtin_prefetch(to + VEC, 1, 3); \
+  if (VEC_BYTES == 64 && wide) __builtin_prefetch(to + VEC, 1, 3); \
   to += ldc;
 #define ADD(i) \
   p##i += vec_load(to); \
-  q##i += vec_load(to + VEC); \
+  if (wide) q##i += vec_load(to + VEC); \
   to += ldc;
 #define STORE(i) \
   vec_store(to, p##i); \
-  vec_store(to + VEC, q##i); \
+  if (wide) vec_store(to + VEC, q##i); \
   to += ldc;
 #define WALK(ROWS, X) \
   { \
@@ -95,7 +97,7 @@ typedef struct Finish {
 #define TILE(name, ROWS) \
   VEC_INLINE void name(int64_t k, const real *restrict a, int64_t row, \
                        int64_t col, const real *restrict b, int64_t ldb, \
-                       const Finish *f) { \
+                       const Finish *f, const bool wide) { \
     const char *ahead = f->next.at; \
     int64_t step = f->next.step; \
     ROWS(ZERO) \
@@ -107,31 +109,37 @@ typedef struct Finish {
       VEC_HIDE(f); \
       ahead += f->next.turn; \
     } \
-    if (f->flags & TILE_SCALE) { ROWS(SCALE) } \
+    if (f->flags & TILE_SCALE) { \
+      ROWS(SCALE) \
+    } \
     if (f->flags & TILE_ADD) WALK(ROWS, ADD) \
     if (f->flags & TILE_BIAS) { \
-      vec bias0 = vec_load(f->bias), bias1 = vec_load(f->bias + VEC); \
+      vec bias0 = vec_load(f->bias), bias1 = bias0; \
+      if (wide) bias1 = vec_load(f->bias + VEC); \
       ROWS(BIAS) \
     } \
-    if (f->flags & TILE_RELU) { ROWS(RELU) } \
+    if (f->flags & TILE_RELU) { \
+      ROWS(RELU) \
+    } \
     WALK(ROWS, STORE) \
   }
 
-/* The two tiles of one height.  stride: from one k to the next, or from one
-** row to the next. */
+/* The tiles of one height.  stride: from one k to the next, or from one row to
+** the next. */
+#define ENTRY(name, h, row, col, wide) \
+  __attribute__((noinline)) static void name##_##h( \
+      int64_t k, const real *a, int64_t stride, const real *b, int64_t ldb, \
+      const Finish *f) { \
+    tile_##h(k, a, row, col, b, ldb, f, wide); \
+  }
 #define HEIGHT(h) \
   TILE(tile_##h, ROWS_##h) \
-  __attribute__((noinline)) static void by_k_##h( \
-      int64_t k, const real *a, int64_t stride, const real *b, int64_t ldb, \
-      const Finish *f) { \
-    tile_##h(k, a, 1, stride, b, ldb, f); \
-  } \
-  __attribute__((noinline)) static void by_row_##h( \
-      int64_t k, const real *a, int64_t stride, const real *b, int64_t ldb, \
-      const Finish *f) { \
-    tile_##h(k, a, stride, 1, b, ldb, f); \
-  }
+  ENTRY(by_k, h, 1, stride, true) \
+  ENTRY(by_row, h, stride, 1, true) \
+  ENTRY(thin_by_k, h, 1, stride, false) \
+  ENTRY(thin_by_row, h, stride, 1, false)
 
+/* clang-format off */
 HEIGHT(1) HEIGHT(2) HEIGHT(3) HEIGHT(4) HEIGHT(5)
 #if TILE_ROWS >= 6
 HEIGHT(6)
@@ -143,30 +151,36 @@ HEIGHT(7) HEIGHT(8) HEIGHT(9) HEIGHT(10) HEIGHT(11) HEIGHT(12)
 HEIGHT(13) HEIGHT(14)
 #endif
 
-typedef void (*Tile) (int64_t k, const real *a, int64_t stride,
-                      const real *b, int64_t ldb, const Finish *f);
+typedef void (*Tile)(int64_t k, const real *a, int64_t stride, const real *b,
+                     int64_t ldb, const Finish *f);
+/* clang-format on */
 
-#define ENTRY(name, h) [h] = name##_##h
-#define ENTRIES_5(name) \
-  ENTRY(name, 1), ENTRY(name, 2), ENTRY(name, 3), ENTRY(name, 4), \
-      ENTRY(name, 5)
+#define LIST_5(name) NULL, name##_1, name##_2, name##_3, name##_4, name##_5
 #if TILE_ROWS == 5
-#define ENTRIES(name) ENTRIES_5(name)
+#define LIST(name) \
+  { LIST_5(name) }
 #elif TILE_ROWS == 6
-#define ENTRIES(name) ENTRIES_5(name), ENTRY(name, 6)
+#define LIST(name) \
+  { LIST_5(name), name##_6 }
 #else
-#define ENTRIES_12(name) \
-  ENTRIES_5(name), ENTRY(name, 6), ENTRY(name, 7), ENTRY(name, 8), \
-      ENTRY(name, 9), ENTRY(name, 10), ENTRY(name, 11), ENTRY(name, 12)
+#define LIST_12(name) \
+  LIST_5(name), name##_6, name##_7, name##_8, name##_9, name##_10, name##_11, \
+      name##_12
 #if TILE_ROWS == 12
-#define ENTRIES(name) ENTRIES_12(name)
+#define LIST(name) \
+  { LIST_12(name) }
 #else
-#define ENTRIES(name) ENTRIES_12(name), ENTRY(name, 13), ENTRY(name, 14)
+#define LIST(name) \
+  { LIST_12(name), name##_13, name##_14 }
 #endif
 #endif
 
-static const Tile by_k[TILE_ROWS + 1] = { ENTRIES(by_k) };
-static const Tile by_row[TILE_ROWS + 1] = { ENTRIES(by_row) };
+/* By whether rows of a are contiguous, whether two vectors are wanted, and
+** height. */
+static const Tile tiles[2][2][TILE_ROWS + 1] = {
+  { LIST(thin_by_k), LIST(by_k) },
+  { LIST(thin_by_row), LIST(by_row) },
+};
 
 /* Copies h rows of n < TILE_COLS columns. */
 static void copy_part (int64_t h, int64_t n, real *to, int64_t ldto,
@@ -182,7 +196,7 @@ static void copy_part (int64_t h, int64_t n, real *to, int64_t ldto,
   }
 }
 
-/* A tile with n < TILE_COLS columns of c, by way of a whole one. */
+/* A tile with n columns of c that do not fill it, by way of a whole one. */
 static void edge (int64_t h, int64_t n, int64_t k, Tile tile, const real *a,
                   int64_t stride, const real *b, int64_t ldb,
                   const Finish *f) {
@@ -203,28 +217,29 @@ static void edge (int64_t h, int64_t n, int64_t k, Tile tile, const real *a,
 
 /* The column of tiles over panel p of b. */
 static void column (const Block *s, int64_t p, const real *b) {
-  const Tile *tiles = s->a_row != 0 && s->a_col == 1 ? by_row : by_k;
-  int64_t step = s->a_row == 0 ? s->k : s->a_row; /* from row to row */
+  bool rows = s->in_place && s->a_col == 1;
   int64_t n = s->n - p * TILE_COLS, h;
-  Finish f = { .c = s->c + p * TILE_COLS, .ldc = s->ldc, .alpha = s->alpha,
-               .flags = s->flags, .next = s->next };
+  const Tile *tile = tiles[rows][n > VEC];
+  Finish f = { .c = s->c + p * TILE_COLS,
+               .ldc = s->ldc,
+               .alpha = s->alpha,
+               .flags = s->flags,
+               .next = s->next };
   if (s->flags & TILE_BIAS) f.bias = s->bias + p * TILE_COLS;
-  /* The first tile fetches the next b's panel of this place, the others b. */
+  /* The first tile fetches the panel of this place of what is next. */
   if (p < s->next_panels) f.next.at += p * s->next_panel;
   else f.next = (Ahead){ .at = (const char *)b };
   for (int64_t i = 0; i < s->m; i += h, f.c += h * s->ldc) {
     h = gemm_height(s->m, i);
-    int64_t stride = s->a_row == 0    ? h
-                     : tiles == by_k ? s->a_col
-                                     : s->a_row;
-    const real *a = s->a + i * step;
-    if (n >= TILE_COLS) tiles[h](s->k, a, stride, b, s->ldb, &f);
-    else edge(h, n, s->k, tiles[h], a, stride, b, s->ldb, &f);
+    const real *a = s->a + i * (s->in_place ? s->a_row : s->k);
+    int64_t stride = !s->in_place ? h : rows ? s->a_row : s->a_col;
+    if (n >= TILE_COLS || n == VEC) tile[h](s->k, a, stride, b, s->ldb, &f);
+    else edge(h, n, s->k, tile[h], a, stride, b, s->ldb, &f);
     f.next = (Ahead){ .at = (const char *)b };
   }
 }
 
-void CPU(gemm_block) (const Block *s) {
+void CPU (gemm_block)(const Block *s) {
   for (int64_t p = 0; p * TILE_COLS < s->n; p++)
     column(s, p, s->b + p * s->panel);
 }

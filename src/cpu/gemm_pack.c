@@ -69,24 +69,21 @@ static int64_t a_whole_panels (int64_t m, int64_t k, Operand a, real *to) {
   return whole;
 }
 
-void CPU(gemm_pack_a) (int64_t m, int64_t k, Operand a, real *to) {
+void CPU (gemm_pack_a)(int64_t m, int64_t k, Operand a, real *to) {
   int64_t i = 0;
-  bool columns = a.row == 1 && a.source == SOURCE_REAL;
+  bool columns = a.row == 1 && source_is_real(a.source);
   if (columns) i = a_whole_panels(m, k, a, to);
   for (int64_t h; i < m; i += h) {
     h = gemm_height(m, i);
     Operand rows = operand_at(a, i, 0);
     real *panel = to + i * k;
-    if (columns)
-      a_from_columns(h, k, rows, panel);
-    else if (a.col != 1)
-      a_by_element(h, k, rows, panel);
-    else if (a.source == SOURCE_REAL)
+    if (columns) a_from_columns(h, k, rows, panel);
+    else if (a.col != 1) a_by_element(h, k, rows, panel);
+    else if (source_is_real(a.source))
       a_from_rows(h, k, rows, panel, SOURCE_REAL);
     else if (a.source == SOURCE_F16)
       a_from_rows(h, k, rows, panel, SOURCE_F16);
-    else
-      a_from_rows(h, k, rows, panel, SOURCE_BF16);
+    else a_from_rows(h, k, rows, panel, SOURCE_BF16);
   }
 }
 
@@ -125,6 +122,17 @@ VEC_INLINE void b_from_rows (int64_t panels, int64_t k, Operand b, real *to,
   }
 }
 
+/* Rows of b are contiguous: a last panel of n < TILE_COLS columns. */
+static void b_from_short_rows (int64_t n, int64_t k, Operand b, real *to) {
+  const real *from = b.data;
+  for (int64_t i = 0; i < k; i++, from += b.row, to += TILE_COLS) {
+    bool half = n >= VEC;
+    vec_store(to, half ? vec_load(from) : vec_load_part(from, n));
+    vec_store(to + VEC,
+              half ? vec_load_part(from + VEC, n - VEC) : (vec){ 0 });
+  }
+}
+
 /* Columns of b are contiguous: one panel of n columns, those past n zero.  As
 ** many columns are read side by side as hardware follows streams. */
 VEC_INLINE void b_from_columns (int64_t n, int64_t k, Operand b, real *to,
@@ -153,6 +161,8 @@ VEC_INLINE void pack_b (int64_t n, int64_t k, Operand b, real *to,
     if (b.col == 1 && n >= TILE_COLS) {
       panels = min64(SWEEP, n / TILE_COLS);
       b_from_rows(panels, k, b, to, source);
+    } else if (b.col == 1 && source_is_real(source)) {
+      b_from_short_rows(n, k, b, to);
     } else if (b.row == 1) {
       b_from_columns(min64(n, TILE_COLS), k, b, to, source);
     } else {
@@ -164,13 +174,10 @@ VEC_INLINE void pack_b (int64_t n, int64_t k, Operand b, real *to,
   }
 }
 
-void CPU(gemm_pack_b) (int64_t n, int64_t k, Operand b, real *to) {
-  if (b.source == SOURCE_REAL)
-    pack_b(n, k, b, to, SOURCE_REAL);
-  else if (b.source == SOURCE_F16)
-    pack_b(n, k, b, to, SOURCE_F16);
-  else
-    pack_b(n, k, b, to, SOURCE_BF16);
+void CPU (gemm_pack_b)(int64_t n, int64_t k, Operand b, real *to) {
+  if (source_is_real(b.source)) pack_b(n, k, b, to, SOURCE_REAL);
+  else if (b.source == SOURCE_F16) pack_b(n, k, b, to, SOURCE_F16);
+  else pack_b(n, k, b, to, SOURCE_BF16);
 }
 
 /* }====================================================== */

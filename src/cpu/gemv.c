@@ -9,9 +9,14 @@
 #include "gemm.h"
 
 enum {
-  DEPTH = 1024, /* of k; a dot product's piece of four rows of w fits in L1 */
-  WIDE = 1024,  /* columns of y summed at a time */
-  SHARE = 131072 /* elements of w that a task should read at least */
+  /* Columns, or rows, of w read side by side: memory likes many. */
+  STREAMS = VEC_BYTES == 64 ? 16 : 8,
+  DEEP = 8,
+  DEPTH = 512, /* of k: so much of all streams fits in the first cache */
+  WIDE = 1024, /* columns of y summed at a time */
+  SHARE_LEAST = 65536, /* elements of w that a task reads */
+  SHARE_MOST = 524288, /* for dot products */
+  ROWS_MOST = 1 << 27  /* for sums of rows: it ends within 50 ms */
 };
 
 /* bias: of row i and column j at i * bias_row + j * bias_col. */
@@ -42,47 +47,56 @@ static void finish (const Gemv *g, int64_t i, int64_t j, real sum) {
 ** =======================================================
 */
 
-/* sum[c] += x . column c of w, over k elements of which k % VEC are left. */
-VEC_INLINE void dot_piece (int cols, int64_t k, const real *x, Operand w,
-                           vec *sum, Source source) {
-  vec even[4] = { 0 }, odd[4] = { 0 };
-  int64_t i = 0;
-  for (; i + 2 * VEC <= k; i += 2 * VEC) {
-    vec x0 = vec_load(x + i), x1 = vec_load(x + i + VEC);
-    VEC_UNROLL
-    for (int c = 0; c < cols; c++) {
-      even[c] += x0 * vec_from(source, w.data, c * w.col + i);
-      odd[c] += x1 * vec_from(source, w.data, c * w.col + i + VEC);
+/* The dot products of `rows` rows of x and `cols` columns of w, from j on;
+** as many as there are registers for. */
+VEC_INLINE void dots (const Gemv *g, int64_t j, int rows, int cols,
+                      Source source) {
+  vec sum[STREAMS] = { 0 };
+  Operand w = operand_at(g->w, 0, j);
+  for (int64_t k = 0; k + VEC <= g->k;) {
+    int64_t end = min64(k + DEPTH, g->k);
+    vec part[STREAMS] = { 0 };
+    for (; k + VEC <= end; k += VEC) {
+      VEC_UNROLL
+      for (int c = 0; c < cols; c++) {
+        vec v = vec_from(source, w.data, c * w.col + k);
+        VEC_UNROLL
+        for (int i = 0; i < rows; i++)
+          part[c * rows + i] += vec_load(g->x + i * g->k + k) * v;
+      }
     }
+    for (int c = 0; c < rows * cols; c++) sum[c] += part[c];
   }
-  for (; i + VEC <= k; i += VEC)
-    for (int c = 0; c < cols; c++)
-      even[c] += vec_load(x + i) * vec_from(source, w.data, c * w.col + i);
-  for (int c = 0; c < cols; c++) sum[c] += even[c] + odd[c];
+  real total[STREAMS];
+  int c = 0;
+  for (; c + VEC <= rows * cols; c += VEC)
+    vec_store(total + c, vec_sums(sum + c));
+  for (; c < rows * cols; c++) total[c] = vec_sum(sum[c]);
+  for (c = 0; c < rows * cols; c++) {
+    int i = c % rows;
+    real left = 0;
+    for (int64_t k = g->k / VEC * VEC; k < g->k; k++)
+      left += g->x[i * g->k + k] *
+              source_get(source, w.data, k + c / rows * w.col);
+    finish(g, i, j + c / rows, total[c] + left);
+  }
 }
 
-/* Columns j .. j + cols of y. */
-VEC_INLINE void dots (const Gemv *g, int64_t j, int cols, Source source) {
-  vec sum[GEMV_ROWS][4] = { 0 };
-  for (int64_t k0 = 0; k0 < g->k; k0 += DEPTH)
-    for (int64_t i = 0; i < g->rows; i++)
-      dot_piece(cols, min64(DEPTH, g->k - k0), g->x + i * g->k + k0,
-                operand_at(g->w, k0, j), sum[i], source);
-  for (int64_t i = 0; i < g->rows; i++)
-    for (int c = 0; c < cols; c++) {
-      real left = 0;
-      for (int64_t k = g->k / VEC * VEC; k < g->k; k++)
-        left += g->x[i * g->k + k] *
-                source_get(source, g->w.data, k + (j + c) * g->w.col);
-      finish(g, i, j + c, vec_sum(sum[i][c]) + left);
-    }
+VEC_INLINE void dots_rows (const Gemv *g, int64_t lo, int64_t hi, int rows,
+                           int cols, Source source) {
+  int64_t j = lo;
+  for (; j + cols <= hi; j += cols) dots(g, j, rows, cols, source);
+  for (; j < hi; j++) dots(g, j, rows, 1, source);
 }
 
 VEC_INLINE void dots_range (const Gemv *g, int64_t lo, int64_t hi,
                             Source source) {
-  int64_t j = lo;
-  for (; j + 4 <= hi; j += 4) dots(g, j, 4, source);
-  for (; j < hi; j++) dots(g, j, 1, source);
+  switch (g->rows) {
+    case 1: dots_rows(g, lo, hi, 1, STREAMS, source); break;
+    case 2: dots_rows(g, lo, hi, 2, STREAMS / 2, source); break;
+    case 3: dots_rows(g, lo, hi, 3, STREAMS / 4, source); break;
+    default: dots_rows(g, lo, hi, 4, STREAMS / 4, source);
+  }
 }
 
 /* }====================================================== */
@@ -111,7 +125,6 @@ VEC_INLINE void add_rows (int deep, int64_t n, const real *x, Operand w,
 
 /* Columns j .. j + n of y, n <= WIDE. */
 VEC_INLINE void sums (const Gemv *g, int64_t j, int64_t n, Source source) {
-  enum { DEEP = 4 };
   _Alignas(64) real total[GEMV_ROWS][WIDE], part[GEMV_ROWS][WIDE];
   for (int64_t i = 0; i < g->rows; i++) memset(total[i], 0, n * sizeof(real));
   for (int64_t k0 = 0; k0 < g->k; k0 += DEPTH) {
@@ -119,8 +132,8 @@ VEC_INLINE void sums (const Gemv *g, int64_t j, int64_t n, Source source) {
     for (int64_t i = 0; i < g->rows; i++) memset(part[i], 0, n * sizeof(real));
     for (; k + DEEP <= end; k += DEEP)
       for (int64_t i = 0; i < g->rows; i++)
-        add_rows(DEEP, n, g->x + i * g->k + k, operand_at(g->w, k, j),
-                 part[i], source);
+        add_rows(DEEP, n, g->x + i * g->k + k, operand_at(g->w, k, j), part[i],
+                 source);
     for (; k < end; k++)
       for (int64_t i = 0; i < g->rows; i++)
         add_rows(1, n, g->x + i * g->k + k, operand_at(g->w, k, j), part[i],
@@ -140,41 +153,37 @@ VEC_INLINE void sums_range (const Gemv *g, int64_t lo, int64_t hi,
 
 /* }====================================================== */
 
-/* Dot products where k is contiguous, unless k or n are so alike that sums of
-** rows do as well. */
 static bool by_dots (const Gemv *g) { return g->w.row == 1; }
 
 VEC_INLINE void range_of (const Gemv *g, int64_t lo, int64_t hi, Source s) {
-  if (by_dots(g))
-    dots_range(g, lo, hi, s);
-  else
-    sums_range(g, lo, hi, s);
+  if (by_dots(g)) dots_range(g, lo, hi, s);
+  else sums_range(g, lo, hi, s);
 }
 
 static void range (const Gemv *g, int64_t lo, int64_t hi) {
-  if (g->w.source == SOURCE_REAL)
-    range_of(g, lo, hi, SOURCE_REAL);
-  else if (g->w.source == SOURCE_F16)
-    range_of(g, lo, hi, SOURCE_F16);
-  else
-    range_of(g, lo, hi, SOURCE_BF16);
+  if (source_is_real(g->w.source)) range_of(g, lo, hi, SOURCE_REAL);
+  else if (g->w.source == SOURCE_F16) range_of(g, lo, hi, SOURCE_F16);
+  else range_of(g, lo, hi, SOURCE_BF16);
 }
 
 /* Whether y's few rows are c's columns. */
-static bool is_swapped (const Gemm *p) { return p->m > GEMV_ROWS; }
+static bool is_swapped (const Gemm *p) { return p->n < p->m; }
 
-bool CPU(gemv_fits) (const Gemm *p) {
-  const Operand *w = is_swapped(p) ? &p->a : &p->b;
-  return min64(p->m, p->n) <= GEMV_ROWS && (w->row == 1 || w->col == 1);
+/* Sums of rows are for one row of y, which tiles do as well from two on, and
+** for columns, of which tiles would hold too few. */
+bool CPU (gemv_fits)(const Gemm *p) {
+  if (is_swapped(p))
+    return p->n <= GEMV_ROWS && (p->a.col == 1 || p->a.row == 1);
+  return (p->m <= GEMV_ROWS && p->b.row == 1) || (p->m == 1 && p->b.col == 1);
 }
 
-int64_t CPU(gemv_scratch) (const Gemm *p) {
+int64_t CPU (gemv_scratch)(const Gemm *p) {
   return CPU(gemv_fits)(p) ? (is_swapped(p) ? p->n : p->m) * p->k : 0;
 }
 
 /* x is read in place where it can be, else copied to scratch. */
 static const real *rows_of (Operand x, int64_t rows, int64_t k, real *to) {
-  if (x.source == SOURCE_REAL && x.col == 1 && (rows == 1 || x.row == k))
+  if (source_is_real(x.source) && x.col == 1 && (rows == 1 || x.row == k))
     return x.data;
   for (int64_t i = 0; i < rows; i++)
     for (int64_t j = 0; j < k; j++)
@@ -183,8 +192,12 @@ static const real *rows_of (Operand x, int64_t rows, int64_t k, real *to) {
 }
 
 static Gemv gemv_of (const Gemm *p, real *scratch) {
-  Gemv g = { .k = p->k, .y = p->c, .bias = p->bias, .alpha = p->alpha,
-             .accumulate = p->accumulate, .relu = p->relu };
+  Gemv g = { .k = p->k,
+             .y = p->c,
+             .bias = p->bias,
+             .alpha = p->alpha,
+             .accumulate = p->accumulate,
+             .relu = p->relu };
   Operand x = p->a;
   if (is_swapped(p)) {
     x = operand_transposed(p->b);
@@ -204,7 +217,7 @@ static Gemv gemv_of (const Gemm *p, real *scratch) {
   return g;
 }
 
-void CPU(gemv_serial) (const Gemm *p, real *scratch) {
+void CPU (gemv_serial)(const Gemm *p, real *scratch) {
   Gemv g = gemv_of(p, scratch);
   range(&g, 0, g.n);
 }
@@ -215,16 +228,18 @@ static void task (void *ud, int64_t t, int worker) {
   range(g, t * g->grain, min64(g->n, (t + 1) * g->grain));
 }
 
-void CPU(gemv) (const Gemm *p) {
+/* Equal shares for all threads, but no tiny ones; huge ones in parts. */
+void CPU (gemv)(const Gemm *p) {
   int64_t size = CPU(gemv_scratch)(p);
   Gemv g = gemv_of(p, mem_scratch((size_t)size * sizeof(real)));
-  int64_t share = max64(1, SHARE / max64(1, g.k));
-  if (by_dots(&g)) {
-    g.grain = (share + 3) / 4 * 4;
-  } else { /* long pieces of w's rows */
-    int64_t each = (g.n + threads_width() - 1) / threads_width();
-    each = max64(max64(each, 128), share);
-    g.grain = (min64(each, WIDE) + 15) / 16 * 16;
+  int64_t least = SHARE_LEAST / max64(1, g.k);
+  int64_t most = max64(1, SHARE_MOST / max64(1, g.k)), unit = STREAMS;
+  if (!by_dots(&g)) { /* long pieces of w's rows */
+    most = max64(1, min64(WIDE, ROWS_MOST / max64(1, g.k)));
+    unit = 64;
   }
-  threads_run((g.n + g.grain - 1) / g.grain, task, &g);
+  int64_t share = divide_up(g.n, threads_width());
+  share = max64(divide_up(share, divide_up(share, most)), least);
+  g.grain = divide_up(share, unit) * unit;
+  threads_run(divide_up(g.n, g.grain), task, &g);
 }

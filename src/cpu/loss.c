@@ -54,12 +54,16 @@ static double total (const real *w, int64_t n) {
   return s;
 }
 
-void CPU(cross_entropy)(Tensor *y, Tensor *lse, const Tensor *x,
-                        const Tensor *ids, const Tensor *w, int64_t rows,
-                        int64_t n, int64_t ignore, double smooth) {
-  Job k = { .y = tensor_data(y), .lse = tensor_data(lse),
-            .x = tensor_data(x), .ids = tensor_data(ids), .n = n,
-            .w = w != NULL ? tensor_data(w) : NULL, .ignore = ignore,
+void CPU (cross_entropy)(Tensor *y, Tensor *lse, const Tensor *x,
+                         const Tensor *ids, const Tensor *w, int64_t rows,
+                         int64_t n, int64_t ignore, double smooth) {
+  Job k = { .y = tensor_data(y),
+            .lse = tensor_data(lse),
+            .x = tensor_data(x),
+            .ids = tensor_data(ids),
+            .n = n,
+            .w = w != NULL ? tensor_data(w) : NULL,
+            .ignore = ignore,
             .smooth = smooth };
   k.total = total(k.w, n);
   threads_range(rows, grain_rows(2 * n), forward_rows, &k);
@@ -83,25 +87,31 @@ static void back_rows (void *ud, int64_t lo, int64_t hi) {
     const real p = (real)(g * (hit + each * k->total)), q = (real)(g * each);
     const real m = k->lse[2 * o], over = k->lse[2 * o + 1];
     if (w != NULL && k->smooth != 0) {
-      LANES for (int64_t c = 0; c < k->n; c++)
-        gx[c] = p * exp((x[c] - m) - over) - q * w[c];
+      LANES for (int64_t c = 0; c < k->n; c++) gx[c] =
+          p * exp((x[c] - m) - over) - q * w[c];
     } else {
-      LANES for (int64_t c = 0; c < k->n; c++)
-        gx[c] = p * exp((x[c] - m) - over) - q;
+      LANES for (int64_t c = 0; c < k->n; c++) gx[c] =
+          p * exp((x[c] - m) - over) - q;
     }
     gx[t] -= (real)(g * hit);
   }
 }
 
-void CPU(cross_entropy_back)(Tensor *gx, const Tensor *gy, const Tensor *lse,
-                             const Tensor *x, const Tensor *ids,
-                             const Tensor *w, int64_t rows, int64_t n,
-                             int64_t ignore, double smooth, double scale) {
-  Job k = { .y = tensor_data(gx), .lse = tensor_data(lse),
-            .x = tensor_data(x), .gy = tensor_data(gy),
-            .ids = tensor_data(ids), .n = n,
-            .w = w != NULL ? tensor_data(w) : NULL, .ignore = ignore,
-            .one_gy = gy->numel == 1, .smooth = smooth, .scale = scale };
+void CPU (cross_entropy_back)(Tensor *gx, const Tensor *gy, const Tensor *lse,
+                              const Tensor *x, const Tensor *ids,
+                              const Tensor *w, int64_t rows, int64_t n,
+                              int64_t ignore, double smooth, double scale) {
+  Job k = { .y = tensor_data(gx),
+            .lse = tensor_data(lse),
+            .x = tensor_data(x),
+            .gy = tensor_data(gy),
+            .ids = tensor_data(ids),
+            .n = n,
+            .w = w != NULL ? tensor_data(w) : NULL,
+            .ignore = ignore,
+            .one_gy = gy->numel == 1,
+            .smooth = smooth,
+            .scale = scale };
   k.total = total(k.w, n);
   threads_range(rows, grain_rows(2 * n), back_rows, &k);
 }

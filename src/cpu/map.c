@@ -12,18 +12,18 @@
 */
 
 /* z[i] = f(x[i]), x and the parameters of type T. */
-#define LOOP(name, T, P, Z, f)                                               \
-  static void name (void *z_, const void *const *in, int64_t n, double a_,   \
-                    double b_) {                                             \
-    Z *z = z_;                                                               \
-    const T *px = in[0];                                                     \
-    const P a = (P)a_, b = (P)b_;                                            \
-    (void)a, (void)b;                                                        \
-    LANES for (int64_t i = 0; i < n; i++) {                                  \
-      const T x = px[i];                                                     \
-      (void)x;                                                               \
-      z[i] = (Z)(f);                                                         \
-    }                                                                        \
+#define LOOP(name, T, P, Z, f) \
+  static void name(void *z_, const void *const *in, int64_t n, double a_, \
+                   double b_) { \
+    Z *z = z_; \
+    const T *px = in[0]; \
+    const P a = (P)a_, b = (P)b_; \
+    (void)a, (void)b; \
+    LANES for (int64_t i = 0; i < n; i++) { \
+      const T x = px[i]; \
+      (void)x; \
+      z[i] = (Z)(f); \
+    } \
   }
 
 #define REAL(name, f, k) LOOP(real_##name, real, real, real, f)
@@ -65,23 +65,23 @@ const Loop CPU(map_loops)[MAP_COUNT] = {
 #define SAVES_Y const real y = ps[i];
 #define SAVES_NONE
 
-#define BACK(name, saves, gx)                                                \
-  static void back_##name (void *z_, const void *const *in, int64_t n,       \
-                           double a_, double b_) {                           \
-    real *z = z_;                                                            \
-    const real *pg = in[0], *ps = in[1], a = (real)a_, b = (real)b_;         \
-    (void)ps, (void)a, (void)b;                                              \
-    LANES for (int64_t i = 0; i < n; i++) {                                  \
-      const real g = pg[i];                                                  \
-      saves z[i] = (gx);                                                     \
-    }                                                                        \
+#define BACK(name, saves, gx) \
+  static void back_##name(void *z_, const void *const *in, int64_t n, \
+                          double a_, double b_) { \
+    real *z = z_; \
+    const real *pg = in[0], *ps = in[1], a = (real)a_, b = (real)b_; \
+    (void)ps, (void)a, (void)b; \
+    LANES for (int64_t i = 0; i < n; i++) { \
+      const real g = pg[i]; \
+      saves z[i] = (gx); \
+    } \
   }
 
 #define REAL(name, saves, gx) BACK(name, saves, gx)
 #define SAME(name, saves, gx) BACK(name, saves, gx)
 #define TEST(name, saves, gx)
 #define INT(name, saves, gx)
-#define MAP(name, parameters, kind, f, k, saves, gx)                         \
+#define MAP(name, parameters, kind, f, k, saves, gx) \
   kind(name, SAVES_##saves, gx)
 #include "../core/map.def"
 #undef MAP
@@ -134,28 +134,28 @@ static const Loop ints[MAP_COUNT] = {
 
 /* The C library's sin, cos and tan for a block with an argument beyond where
 ** the words hold; elements that are not take the words' values still. */
-#define FAR(name)                                                            \
-  static void far_##name (void *z_, const void *const *in, int64_t n,        \
-                          double a, double b) {                              \
-    const float *x = in[0];                                                  \
-    float *z = z_, part[64];                                                 \
-    for (int64_t i = 0; i < n; i += 64) {                                    \
-      int64_t m = min64(64, n - i);                                          \
-      const void *from = x + i;                                              \
-      real_##name(part, &from, m, a, b);                                     \
-      for (int64_t j = 0; j < m; j++) {                                      \
-        float v = x[i + j];                                                  \
-        z[i + j] = abs_f32(v) > TRIG_FAR ? (name##f)(v) : part[j];           \
-      }                                                                      \
-    }                                                                        \
-  }                                                                          \
-  static void near_##name (void *z, const void *const *in, int64_t n,        \
-                           double a, double b) {                             \
-    const float *x = in[0];                                                  \
-    int far = 0;                                                             \
-    _Pragma("omp simd reduction(|:far)") for (int64_t i = 0; i < n; i++)     \
-      far |= abs_f32(x[i]) > TRIG_FAR;                                       \
-    (far ? far_##name : real_##name)(z, in, n, a, b);                        \
+#define FAR(name) \
+  static void far_##name(void *z_, const void *const *in, int64_t n, \
+                         double a, double b) { \
+    const float *x = in[0]; \
+    float *z = z_, part[64]; \
+    for (int64_t i = 0; i < n; i += 64) { \
+      int64_t m = min64(64, n - i); \
+      const void *from = x + i; \
+      real_##name(part, &from, m, a, b); \
+      for (int64_t j = 0; j < m; j++) { \
+        float v = x[i + j]; \
+        z[i + j] = abs_f32(v) > TRIG_FAR ? (name##f)(v) : part[j]; \
+      } \
+    } \
+  } \
+  static void near_##name(void *z, const void *const *in, int64_t n, \
+                          double a, double b) { \
+    const float *x = in[0]; \
+    int far = 0; \
+    _Pragma("omp simd reduction(|:far)") for (int64_t i = 0; i < n; i++) \
+        far |= abs_f32(x[i]) > TRIG_FAR; \
+    (far ? far_##name : real_##name)(z, in, n, a, b); \
   }
 
 FAR(sin)
@@ -175,7 +175,7 @@ static Loop loop_of (int op, fnn_Dtype lane) {
   }
 }
 
-void CPU(map)(int op, Tensor *y, const Tensor *x, double a, double b) {
+void CPU (map)(int op, Tensor *y, const Tensor *x, double a, double b) {
   Sweep s;
   ONCE(sweep_open)(&s, 2, (const Tensor *[]){ y, x });
   s.loop = loop_of(op, (fnn_Dtype)s.at[1].lane);
@@ -187,8 +187,8 @@ void CPU(map)(int op, Tensor *y, const Tensor *x, double a, double b) {
 
 #endif
 
-void CPU(map_back)(int op, Tensor *gx, const Tensor *gy, const Tensor *s,
-                   double a, double b) {
+void CPU (map_back)(int op, Tensor *gx, const Tensor *gy, const Tensor *s,
+                    double a, double b) {
   Sweep w;
   ONCE(sweep_open)(&w, 3, (const Tensor *[]){ gx, gy, s != NULL ? s : gy });
   w.loop = backs[op];

@@ -90,8 +90,7 @@ static void batch_run (Batch *p) {
   if (work <= SMALL || (work <= MIDDLING && p->count >= 2 * width)) {
     p->each = max64(1, (int64_t)(SHARE / max64(1, (int64_t)work)));
     p->scratch_each = (CPU(gemm_scratch)(&p->g) + 15) / 16 * 16;
-    p->scratch =
-        mem_scratch((size_t)(p->scratch_each * width) * sizeof(real));
+    p->scratch = mem_scratch((size_t)(p->scratch_each * width) * sizeof(real));
     threads_run((p->count + p->each - 1) / p->each, batch_task, p);
   } else {
     for (int64_t i = 0; i < p->count; i++) {
@@ -101,7 +100,7 @@ static void batch_run (Batch *p) {
   }
 }
 
-void CPU(matmul) (Tensor *c, const Tensor *a, const Tensor *b,
+void CPU (matmul)(Tensor *c, const Tensor *a, const Tensor *b,
                   const Epilogue *e) {
   int last = c->ndim - 1;
   if (c->numel == 0) return;

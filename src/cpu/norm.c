@@ -11,7 +11,7 @@ enum { LEAF = 512, ROW = 4096, PARTS = 32 };
 typedef struct Job {
   real *y, *stats; /* y: or gx */
   const real *x, *w, *b, *gy;
-  double *part;    /* (parts, 2, n): sums for gw and gb, or NULL */
+  double *part; /* (parts, 2, n): sums for gw and gb, or NULL */
   int64_t rows, n, len;
   double eps;
   bool stream;
@@ -29,8 +29,8 @@ static double sum_row (const real *x, int64_t n) {
     int64_t k = min64(LEAF, n - i);
     const real *p = x + i;
     real s = 0;
-    _Pragma("omp simd reduction(+:s)")
-    for (int64_t j = 0; j < k; j++) s += p[j];
+    _Pragma("omp simd reduction(+:s)") for (int64_t j = 0; j < k; j++) s +=
+        p[j];
     sum += (double)s;
   }
   return sum;
@@ -43,8 +43,8 @@ static double spread_row (const real *x, int64_t n, real c) {
     int64_t k = min64(LEAF, n - i);
     const real *p = x + i;
     real s = 0;
-    _Pragma("omp simd reduction(+:s)")
-    for (int64_t j = 0; j < k; j++) s += (p[j] - c) * (p[j] - c);
+    _Pragma("omp simd reduction(+:s)") for (int64_t j = 0; j < k; j++) s +=
+        (p[j] - c) * (p[j] - c);
     sum += (double)s;
   }
   return sum;
@@ -53,8 +53,8 @@ static double spread_row (const real *x, int64_t n, real c) {
 static void write_row (real *y, const real *x, int64_t n, real mean, real r,
                        const real *w, const real *b) {
   if (w != NULL && b != NULL) {
-    LANES for (int64_t i = 0; i < n; i++)
-      y[i] = (x[i] - mean) * r * w[i] + b[i];
+    LANES for (int64_t i = 0; i < n; i++) y[i] =
+        (x[i] - mean) * r * w[i] + b[i];
     return;
   }
   LANES for (int64_t i = 0; i < n; i++) y[i] = (x[i] - mean) * r;
@@ -88,12 +88,17 @@ static const real *data_or_null (const Tensor *x) {
   return x != NULL ? tensor_data(x) : NULL;
 }
 
-void CPU(layer_norm)(Tensor *y, Tensor *stats, const Tensor *x,
-                     const Tensor *w, const Tensor *b, int64_t rows,
-                     int64_t n, double eps) {
-  Job k = { .y = tensor_data(y), .stats = tensor_data(stats),
-            .x = tensor_data(x), .w = data_or_null(w), .b = data_or_null(b),
-            .rows = rows, .n = n, .eps = eps };
+void CPU (layer_norm)(Tensor *y, Tensor *stats, const Tensor *x,
+                      const Tensor *w, const Tensor *b, int64_t rows,
+                      int64_t n, double eps) {
+  Job k = { .y = tensor_data(y),
+            .stats = tensor_data(stats),
+            .x = tensor_data(x),
+            .w = data_or_null(w),
+            .b = data_or_null(b),
+            .rows = rows,
+            .n = n,
+            .eps = eps };
   k.stream = n <= ROW && y->numel * (int64_t)sizeof(real) > STREAM;
   threads_range(rows, grain_rows(n), forward_rows, &k);
 }
@@ -116,8 +121,8 @@ static void back_row (const Job *k, int64_t o) {
   for (int64_t i = 0; i < n; i += LEAF) {
     int64_t m = min64(LEAF, n - i);
     real a = 0, c = 0;
-    _Pragma("omp simd reduction(+:a) reduction(+:c)")
-    for (int64_t j = i; j < i + m; j++) {
+    _Pragma("omp simd reduction(+:a) reduction(+:c)") for (int64_t j = i;
+                                                           j < i + m; j++) {
       real u = w != NULL ? gy[j] * w[j] : gy[j];
       a += u;
       c += u * (x[j] - mean);
@@ -168,13 +173,17 @@ static void add_parts (real *to, const double *part, int64_t parts,
   }
 }
 
-void CPU(layer_norm_back)(Tensor *gx, Tensor *gw, Tensor *gb,
-                          const Tensor *gy, const Tensor *x, const Tensor *w,
-                          const Tensor *stats, int64_t rows, int64_t n) {
+void CPU (layer_norm_back)(Tensor *gx, Tensor *gw, Tensor *gb,
+                           const Tensor *gy, const Tensor *x, const Tensor *w,
+                           const Tensor *stats, int64_t rows, int64_t n) {
   size_t mark = fnn_mark();
-  Job k = { .y = tensor_data(gx), .stats = tensor_data(stats),
-            .x = tensor_data(x), .w = data_or_null(w),
-            .gy = tensor_data(gy), .rows = rows, .n = n };
+  Job k = { .y = tensor_data(gx),
+            .stats = tensor_data(stats),
+            .x = tensor_data(x),
+            .w = data_or_null(w),
+            .gy = tensor_data(gy),
+            .rows = rows,
+            .n = n };
   k.len = max64(grain_rows(n), (rows + PARTS - 1) / PARTS);
   int64_t parts = (rows + k.len - 1) / k.len;
   if (gw != NULL || gb != NULL)

@@ -104,7 +104,7 @@ static void uniform64 (void *ud, int64_t lo, int64_t hi) {
   }
 }
 
-void CPU(uniform) (Tensor *y, Draw d, double a, double b) {
+void CPU (uniform)(Tensor *y, Draw d, double a, double b) {
   Job j = { .y = y, .draw = d, .a = a, .b = b };
   j.most = value_below(y, a, b);
   threads_range(y->numel, TASK, y->dtype == FNN_F64 ? uniform64 : uniform32,
@@ -123,7 +123,10 @@ void CPU(uniform) (Tensor *y, Draw d, double a, double b) {
 ** = 2 artanh s with s = (m - 1)/(m + 1), |s| < 0.172, by its series. */
 static inline float log_of (float u) {
   const int32_t root = 0x3f3504f3; /* the bits of sqrt(1/2) */
-  union { float f; int32_t i; } v = { u };
+  union {
+    float f;
+    int32_t i;
+  } v = { u };
   int32_t e = (v.i - root) >> 23;
   v.i -= e * (1 << 23);
   float s = (v.f - 1) / (v.f + 1), q = s * s;
@@ -137,10 +140,12 @@ static inline void circle (uint32_t turn, float *cosine, float *sine) {
   uint32_t quadrant = (turn + (1u << 29)) >> 30;
   float x = (float)(int32_t)(turn - (quadrant << 30)) * 1.46291808e-9f;
   float q = x * x;
-  float s = x + x * q * (-1 / 6.0f + q * (1 / 120.0f + q * (-1 / 5040.0f +
-            q / 362880)));
-  float c = 1 + q * (-1 / 2.0f + q * (1 / 24.0f + q * (-1 / 720.0f +
-            q * (1 / 40320.0f - q / 3628800))));
+  float s =
+      x +
+      x * q * (-1 / 6.0f + q * (1 / 120.0f + q * (-1 / 5040.0f + q / 362880)));
+  float c = 1 + q * (-1 / 2.0f +
+                     q * (1 / 24.0f + q * (-1 / 720.0f +
+                                           q * (1 / 40320.0f - q / 3628800))));
   float a = quadrant & 1 ? s : c, b = quadrant & 1 ? c : s;
   *cosine = (quadrant + 1) & 2 ? -a : a;
   *sine = quadrant & 2 ? -b : b;
@@ -181,10 +186,9 @@ static void normal64 (void *ud, int64_t lo, int64_t hi) {
   }
 }
 
-void CPU(normal) (Tensor *y, Draw d, double mean, double std) {
+void CPU (normal)(Tensor *y, Draw d, double mean, double std) {
   Job j = { .y = y, .draw = d, .a = mean, .b = std };
-  threads_range(y->numel, TASK, y->dtype == FNN_F64 ? normal64 : normal32,
-                &j);
+  threads_range(y->numel, TASK, y->dtype == FNN_F64 ? normal64 : normal32, &j);
 }
 
 /* }====================================================== */
@@ -204,8 +208,7 @@ static void integers (void *ud, int64_t lo, int64_t hi) {
   for (int64_t at = lo; at < hi; at += WORDS / 2) {
     make_words(&words, j->draw, at / 2);
     for (int64_t i = 0; i < min64(WORDS / 2, hi - at); i++) {
-      unsigned __int128 product =
-          (unsigned __int128)pair(&words, i) * j->span;
+      unsigned __int128 product = (unsigned __int128)pair(&words, i) * j->span;
       int64_t v = (int64_t)((uint64_t)j->lo + (uint64_t)(product >> 64));
       switch (j->y->dtype) {
         case FNN_I64: ((int64_t *)y)[at + i] = v; break;
@@ -217,9 +220,8 @@ static void integers (void *ud, int64_t lo, int64_t hi) {
   }
 }
 
-void CPU(randint) (Tensor *y, Draw d, int64_t lo, int64_t hi) {
-  Job j = { .y = y, .draw = d, .lo = lo,
-            .span = (uint64_t)hi - (uint64_t)lo };
+void CPU (randint)(Tensor *y, Draw d, int64_t lo, int64_t hi) {
+  Job j = { .y = y, .draw = d, .lo = lo, .span = (uint64_t)hi - (uint64_t)lo };
   threads_range(y->numel, TASK, integers, &j);
 }
 
@@ -251,7 +253,7 @@ static void drop (void *ud, int64_t lo, int64_t hi) {
   }
 }
 
-void CPU(dropout) (Tensor *y, const Tensor *x, double p, Draw d) {
+void CPU (dropout)(Tensor *y, const Tensor *x, double p, Draw d) {
   if (p >= 1) {
     memset(tensor_data(y), 0, (size_t)y->numel * sizeof(real));
     return;

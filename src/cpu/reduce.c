@@ -2,9 +2,9 @@
 **
 ** x is (outer, n, inner).  A leaf folds LEAF numbers of a row, or TALL of each
 ** column, in `real`, vector lanes side by side; what leaves give is folded in
-** double, by halves where the numbers lie in a row.  So the error of a sum does not grow with its length.
-** Work is split by the shape alone: rows go to tasks, a long row in pieces
-** of SPLIT whose folds are folded in order. */
+** double, by halves where the numbers lie in a row.  So the error of a sum
+** does not grow with its length.  Work is split by the shape alone: rows go to
+** tasks, a long row in pieces of SPLIT whose folds are folded in order. */
 
 #include "reduce.h"
 
@@ -14,11 +14,11 @@
 
 /* How the fold s of n numbers becomes the result: in double, with the C
 ** library's words. */
-#define REDUCE(name, kind, centre, fold, f, result, reads, gx)               \
-  __attribute__((unused)) static double result_##name (                      \
-    double s, double c, double n, double m, double a) {                      \
-    (void)s, (void)c, (void)n, (void)m, (void)a;                             \
-    return result;                                                           \
+#define REDUCE(name, kind, centre, fold, f, result, reads, gx) \
+  __attribute__((unused)) static double result_##name( \
+      double s, double c, double n, double m, double a) { \
+    (void)s, (void)c, (void)n, (void)m, (void)a; \
+    return result; \
   }
 #include "../core/reduce.def"
 #undef REDUCE
@@ -34,34 +34,34 @@ enum { LEAF = 256, TALL = 64, COLUMNS = 256, SPLIT = 65536 };
 */
 
 /* n <= LEAF numbers in a row: a vector reduction each. */
-#define LEAF_ADD(f)                                                          \
-  real s = 0;                                                                \
-  _Pragma("omp simd reduction(+:s)") for (int64_t i = 0; i < n; i++) {       \
-    const real x = p[i];                                                     \
-    s += (real)(f);                                                          \
-  }                                                                          \
+#define LEAF_ADD(f) \
+  real s = 0; \
+  _Pragma("omp simd reduction(+:s)") for (int64_t i = 0; i < n; i++) { \
+    const real x = p[i]; \
+    s += (real)(f); \
+  } \
   return (double)s;
 
 /* Products leave float's range early. */
-#define LEAF_MUL(f)                                                          \
-  double s = 1;                                                              \
-  _Pragma("omp simd reduction(*:s)") for (int64_t i = 0; i < n; i++) {       \
-    const real x = p[i];                                                     \
-    s *= (double)(f);                                                        \
-  }                                                                          \
+#define LEAF_MUL(f) \
+  double s = 1; \
+  _Pragma("omp simd reduction(*:s)") for (int64_t i = 0; i < n; i++) { \
+    const real x = p[i]; \
+    s *= (double)(f); \
+  } \
   return s;
 
 #define PRAGMA(words) _Pragma(#words)
 
-#define LEAF_BEST(which, than, start, f)                                     \
-  real s = start;                                                            \
-  int nan = 0;                                                               \
-  PRAGMA(omp simd reduction(which : s) reduction(| : nan))                   \
-  for (int64_t i = 0; i < n; i++) {                                          \
-    const real x = p[i], v = (real)(f);                                      \
-    s = v than s ? v : s;                                                    \
-    nan |= v != v;                                                           \
-  }                                                                          \
+#define LEAF_BEST(which, than, start, f) \
+  real s = start; \
+  int nan = 0; \
+  PRAGMA(omp simd reduction(which : s) reduction(| : nan)) \
+  for (int64_t i = 0; i < n; i++) { \
+    const real x = p[i], v = (real)(f); \
+    s = v than s ? v : s; \
+    nan |= v != v; \
+  } \
   return nan ? NAN : (double)s;
 
 #define LEAF_MAX(f) LEAF_BEST(max, >, -INFINITY, f)
@@ -70,8 +70,8 @@ enum { LEAF = 256, TALL = 64, COLUMNS = 256, SPLIT = 65536 };
 /* Columns: s[j] folds p[0, j], p[stride, j] ... */
 #define COLS_ADD(f) s[j] += (real)(f);
 #define COLS_MUL(f) s[j] *= (double)(f);
-#define COLS_BEST(than, f)                                                   \
-  const real v = (real)(f);                                                  \
+#define COLS_BEST(than, f) \
+  const real v = (real)(f); \
   s[j] = v != v || v than s[j] ? v : s[j];
 #define COLS_MAX(f) COLS_BEST(>, f)
 #define COLS_MIN(f) COLS_BEST(<, f)
@@ -94,25 +94,25 @@ static double fold (int how, double a, double b) {
   }
 }
 
-#define LEAVES(name, how, f)                                                 \
-  static double leaf_##name (const real *p, int64_t n, real c, real a) {     \
-    (void)c, (void)a;                                                        \
-    LEAF_##how(f)                                                            \
-  }                                                                          \
-  static void cols_##name (double *acc, const real *p, int64_t n,            \
-                           int64_t stride, int64_t w, const real *pc,        \
-                           real a) {                                         \
-    TYPE_##how s[COLUMNS];                                                   \
-    (void)pc, (void)a;                                                       \
-    for (int64_t j = 0; j < w; j++) s[j] = (TYPE_##how)start_of[how];        \
-    for (int64_t i = 0; i < n; i++, p += stride) {                           \
-      LANES for (int64_t j = 0; j < w; j++) {                                \
-        const real x = p[j], c = pc[j];                                      \
-        (void)c;                                                             \
-        COLS_##how(f)                                                        \
-      }                                                                      \
-    }                                                                        \
-    for (int64_t j = 0; j < w; j++) acc[j] = fold(how, acc[j], (double)s[j]);\
+#define LEAVES(name, how, f) \
+  static double leaf_##name(const real *p, int64_t n, real c, real a) { \
+    (void)c, (void)a; \
+    LEAF_##how(f) \
+  } \
+  static void cols_##name(double *acc, const real *p, int64_t n, \
+                          int64_t stride, int64_t w, const real *pc, \
+                          real a) { \
+    TYPE_##how s[COLUMNS]; \
+    (void)pc, (void)a; \
+    for (int64_t j = 0; j < w; j++) s[j] = (TYPE_##how)start_of[how]; \
+    for (int64_t i = 0; i < n; i++, p += stride) { \
+      LANES for (int64_t j = 0; j < w; j++) { \
+        const real x = p[j], c = pc[j]; \
+        (void)c; \
+        COLS_##how(f) \
+      } \
+    } \
+    for (int64_t j = 0; j < w; j++) acc[j] = fold(how, acc[j], (double)s[j]); \
   }
 
 #define REAL(name, how, f) LEAVES(name, how, f)
@@ -120,7 +120,7 @@ static double fold (int how, double a, double b) {
 #define SAME(name, how, f) LEAVES(name, how, f)
 #define TEST(name, how, f) LEAVES(name, how, f)
 #define ID(name, how, f)
-#define REDUCE(name, kind, centre, how, f, result, reads, gx)                \
+#define REDUCE(name, kind, centre, how, f, result, reads, gx) \
   kind(name, how, f)
 #include "../core/reduce.def"
 #undef REDUCE
@@ -142,14 +142,14 @@ typedef struct Row {
 #undef SAME
 #undef TEST
 #undef ID
-#define REAL(name, centre, how)                                              \
+#define REAL(name, centre, how) \
   [REDUCE_##name] = { leaf_##name, cols_##name, result_##name, how, centre },
 #define SUM(name, centre, how) REAL(name, centre, how)
 #define SAME(name, centre, how) REAL(name, centre, how)
 #define TEST(name, centre, how) REAL(name, centre, how)
 #define ID(name, centre, how)
 #define REDUCE_NONE (-1)
-#define REDUCE(name, kind, centre, how, f, result, reads, gx)                \
+#define REDUCE(name, kind, centre, how, f, result, reads, gx) \
   kind(name, REDUCE_##centre, how)
 static const Row rows[REDUCE_COUNT] = {
 #include "../core/reduce.def"
@@ -166,23 +166,24 @@ static const Row rows[REDUCE_COUNT] = {
 typedef struct Job {
   const Row *row;
   const real *x;
-  real *centre;        /* (outer, inner), or NULL: made on the way */
-  double *part;        /* (outer, splits, inner), or NULL: to y */
+  real *centre; /* (outer, inner), or NULL: made on the way */
+  double *part; /* (outer, splits, inner), or NULL: to y */
   void *y;
-  bool test;           /* y is bool */
+  bool test; /* y is bool */
   int64_t outer, n, inner;
   int64_t splits, len; /* pieces of n, and numbers in one */
   int64_t chunks;      /* runs of COLUMNS in inner */
   double a;
 } Job;
 
-/* Numbers in a row, by halves down to the leaf. */
+/* Numbers in a row, by halves down to the leaf; the first half first, since
+** memory is fetched ahead only for who reads it in order. */
 static double fold_row (const Row *r, const real *p, int64_t n, real c,
                         real a) {
   if (n <= LEAF) return r->leaf(p, n, c, a);
   int64_t half = (n / 2 + LEAF - 1) / LEAF * LEAF;
-  return fold(r->fold, fold_row(r, p, half, c, a),
-              fold_row(r, p + half, n - half, c, a));
+  double first = fold_row(r, p, half, c, a);
+  return fold(r->fold, first, fold_row(r, p + half, n - half, c, a));
 }
 
 /* s[j] of w columns of n numbers. */
@@ -231,8 +232,7 @@ static void job_piece (const Job *k, int64_t piece) {
   memset(c, 0, (size_t)w * sizeof *c);
   int64_t at = o * k->inner + j0;
   if (k->row->centre >= 0) {
-    if (k->centre != NULL)
-      memcpy(c, k->centre + at, (size_t)w * sizeof *c);
+    if (k->centre != NULL) memcpy(c, k->centre + at, (size_t)w * sizeof *c);
     else centre_piece(k, c, p, w);
   }
   fold_piece(k->row, s, p, n, k->inner, w, c, k->a);
@@ -279,10 +279,10 @@ static void job_parts (Job *k) {
     for (int64_t j = 0; j < k->inner; j++) {
       double s = start_of[k->row->fold];
       for (int64_t i = 0; i < k->splits; i++)
-        s = fold(k->row->fold, s,
-                 k->part[(o * k->splits + i) * k->inner + j]);
+        s = fold(k->row->fold, s, k->part[(o * k->splits + i) * k->inner + j]);
       int64_t at = o * k->inner + j;
-      store(k, at, finish(k, k->row, s, k->centre ? (double)k->centre[at] : 0));
+      store(k, at,
+            finish(k, k->row, s, k->centre ? (double)k->centre[at] : 0));
     }
 }
 
@@ -298,10 +298,16 @@ static void job_split (Job *k) {
 }
 
 /* The result, real or bool, to y. */
-void CPU(reduce_real)(int op, void *y, bool test, const real *x, int64_t outer,
-                      int64_t n, int64_t inner, double a) {
-  Job k = { .row = &rows[op], .x = x, .y = y, .test = test, .outer = outer,
-            .n = n, .inner = inner, .a = a };
+void CPU (reduce_real)(int op, void *y, bool test, const real *x,
+                       int64_t outer, int64_t n, int64_t inner, double a) {
+  Job k = { .row = &rows[op],
+            .x = x,
+            .y = y,
+            .test = test,
+            .outer = outer,
+            .n = n,
+            .inner = inner,
+            .a = a };
   if (outer == 0 || inner == 0) return;
   job_split(&k);
   if (k.splits == 1) {

@@ -25,35 +25,34 @@ struct Job {
 
 /* Numbers lo .. hi - 1 of row o: one loop along n where they lie in a row,
 ** else loops along inner. */
-#define BACK(name, gradient)                                                 \
-  static void back_##name (const Job *k, int64_t o, int64_t lo,              \
-                           int64_t hi) {                                     \
-    const real a = (real)k->a, n = (real)k->n, m = n > a ? n - a : 0;        \
-    int64_t w = k->inner;                                                    \
-    const real *pg = k->gy + o * w, *py = k->y + o * w * k->ys;              \
-    const real *pc = k->c + o * w;                                           \
-    (void)a, (void)n, (void)m, (void)pc;                                     \
-    if (w == 1) {                                                            \
-      const real *px = k->x + o * k->n * k->xs;                              \
-      real *z = k->gx + o * k->n;                                            \
-      const real g = pg[0], y = py[0], c = pc[0];                            \
-      (void)g, (void)y, (void)c;                                             \
-      LANES for (int64_t i = lo; i < hi; i++) {                             \
-        const real x = px[i];                                                \
-        (void)x;                                                             \
-        z[i] = (gradient);                                                   \
-      }                                                                      \
-      return;                                                                \
-    }                                                                        \
-    for (int64_t i = lo; i < hi; i++) {                                      \
-      const real *px = k->x + (o * k->n + i) * w * k->xs;                    \
-      real *z = k->gx + (o * k->n + i) * w;                                  \
-      LANES for (int64_t j = 0; j < w; j++) {                                \
-        const real x = px[j], y = py[j], g = pg[j], c = pc[j];               \
-        (void)x, (void)y, (void)g, (void)c;                                  \
-        z[j] = (gradient);                                                   \
-      }                                                                      \
-    }                                                                        \
+#define BACK(name, gradient) \
+  static void back_##name(const Job *k, int64_t o, int64_t lo, int64_t hi) { \
+    const real a = (real)k->a, n = (real)k->n, m = n > a ? n - a : 0; \
+    int64_t w = k->inner; \
+    const real *pg = k->gy + o * w, *py = k->y + o * w * k->ys; \
+    const real *pc = k->c + o * w; \
+    (void)a, (void)n, (void)m, (void)pc; \
+    if (w == 1) { \
+      const real *px = k->x + o * k->n * k->xs; \
+      real *z = k->gx + o * k->n; \
+      const real g = pg[0], y = py[0], c = pc[0]; \
+      (void)g, (void)y, (void)c; \
+      LANES for (int64_t i = lo; i < hi; i++) { \
+        const real x = px[i]; \
+        (void)x; \
+        z[i] = (gradient); \
+      } \
+      return; \
+    } \
+    for (int64_t i = lo; i < hi; i++) { \
+      const real *px = k->x + (o * k->n + i) * w * k->xs; \
+      real *z = k->gx + (o * k->n + i) * w; \
+      LANES for (int64_t j = 0; j < w; j++) { \
+        const real x = px[j], y = py[j], g = pg[j], c = pc[j]; \
+        (void)x, (void)y, (void)g, (void)c; \
+        z[j] = (gradient); \
+      } \
+    } \
   }
 
 #define REAL(name, gx) BACK(name, gx)
@@ -146,12 +145,16 @@ static void job_range (void *ud, int64_t lo, int64_t hi) {
   }
 }
 
-void CPU(reduce_back)(int op, Tensor *gx, const Tensor *gy, const Tensor *x,
-                      const Tensor *y, int64_t outer, int64_t n,
-                      int64_t inner, double a) {
+void CPU (reduce_back)(int op, Tensor *gx, const Tensor *gy, const Tensor *x,
+                       const Tensor *y, int64_t outer, int64_t n,
+                       int64_t inner, double a) {
   size_t mark = fnn_mark();
-  Job k = { .back = op == REDUCE_prod ? product : backs[op], .n = n,
-            .inner = inner, .a = a, .xs = x != NULL, .ys = y != NULL };
+  Job k = { .back = op == REDUCE_prod ? product : backs[op],
+            .n = n,
+            .inner = inner,
+            .a = a,
+            .xs = x != NULL,
+            .ys = y != NULL };
   k.gx = tensor_data(gx);
   k.gy = k.c = tensor_data(gy);
   k.x = x != NULL ? tensor_data(x) : k.gy;

@@ -41,7 +41,8 @@ static int64_t fold_int (int op, int64_t s, const int64_t *p, int64_t n) {
 
 static int64_t start_int (int op) {
   switch (op) {
-    case REDUCE_prod: case REDUCE_all: return 1;
+    case REDUCE_prod:
+    case REDUCE_all: return 1;
     case REDUCE_max: return INT64_MIN;
     case REDUCE_min: return INT64_MAX;
     default: return 0;
@@ -62,11 +63,10 @@ static int64_t place (const Job *k, const char *p) {
   for (int64_t i = 0; i < k->n; i += LEAF) {
     int64_t m = min64(LEAF, k->n - i);
     const int64_t *v = ONCE(run_load)(
-      buf, p + i * k->inner * (int64_t)fnn_dtype_size(k->from), k->from,
-      FNN_I64, k->inner, m);
+        buf, p + i * k->inner * (int64_t)fnn_dtype_size(k->from), k->from,
+        FNN_I64, k->inner, m);
     for (int64_t j = 0; j < m; j++)
-      if (i + j == 0 ||
-          (k->op == REDUCE_argmax ? v[j] > best : v[j] < best)) {
+      if (i + j == 0 || (k->op == REDUCE_argmax ? v[j] > best : v[j] < best)) {
         best = v[j];
         at = i + j;
       }
@@ -79,8 +79,8 @@ static int64_t column (const Job *k, const char *p) {
   for (int64_t i = 0; i < k->n; i += LEAF) {
     int64_t m = min64(LEAF, k->n - i);
     const int64_t *v = ONCE(run_load)(
-      buf, p + i * k->inner * (int64_t)fnn_dtype_size(k->from), k->from,
-      FNN_I64, k->inner, m);
+        buf, p + i * k->inner * (int64_t)fnn_dtype_size(k->from), k->from,
+        FNN_I64, k->inner, m);
     s = fold_int(k->op, s, v, m);
   }
   return s;
@@ -91,44 +91,48 @@ static void job_range (void *ud, int64_t lo, int64_t hi) {
   bool id = k->op == REDUCE_argmax || k->op == REDUCE_argmin;
   for (int64_t t = lo; t < hi; t++) {
     int64_t o = t / k->inner, j = t % k->inner;
-    const char *p = k->x + (o * k->n * k->inner + j) *
-                             (int64_t)fnn_dtype_size(k->from);
+    const char *p =
+        k->x + (o * k->n * k->inner + j) * (int64_t)fnn_dtype_size(k->from);
     int64_t s = id ? place(k, p) : column(k, p);
-    ONCE(run_store)(k->y + t * (int64_t)fnn_dtype_size(k->to), k->to, 1, &s,
-                   FNN_I64, 1);
+    ONCE(run_store)
+    (k->y + t * (int64_t)fnn_dtype_size(k->to), k->to, 1, &s, FNN_I64, 1);
   }
 }
 
 static void reduce_int (int op, Tensor *y, const Tensor *x, int64_t outer,
                         int64_t n, int64_t inner) {
-  Job k = { op, tensor_data(y), tensor_data(x), (fnn_Dtype)x->dtype,
-            (fnn_Dtype)y->dtype, n, inner };
+  Job k = { op,
+            tensor_data(y),
+            tensor_data(x),
+            (fnn_Dtype)x->dtype,
+            (fnn_Dtype)y->dtype,
+            n,
+            inner };
   threads_range(outer * inner, grain_rows(n), job_range, &k);
 }
 
 /* The double pass's. */
-void CPU_PASTE(reduce_real, CPU_ISA, f64)(int op, void *y, bool test,
-                                          const double *x, int64_t outer,
-                                          int64_t n, int64_t inner, double a);
-void CPU_PASTE(argmax_real, CPU_ISA, f64)(int64_t *y, const double *x,
-                                          int64_t outer, int64_t n,
-                                          int64_t inner, bool least);
+#define F64(name) CPU_PASTE(name, CPU_ISA, f64)
 
-void CPU(reduce)(int op, Tensor *y, const Tensor *x, int64_t outer, int64_t n,
-                 int64_t inner, double a) {
+void F64(reduce_real)(int op, void *y, bool test, const double *x,
+                      int64_t outer, int64_t n, int64_t inner, double a);
+void F64(argmax_real)(int64_t *y, const double *x, int64_t outer, int64_t n,
+                      int64_t inner, bool least);
+
+void CPU (reduce)(int op, Tensor *y, const Tensor *x, int64_t outer, int64_t n,
+                  int64_t inner, double a) {
   void *to = tensor_data(y), *from = tensor_data(x);
   bool id = op == REDUCE_argmax || op == REDUCE_argmin;
   bool least = op == REDUCE_argmin, test = y->dtype == FNN_BOOL;
-  if (x->dtype == FNN_F32 && id)
-    CPU(argmax_real)(to, from, outer, n, inner, least);
-  else if (x->dtype == FNN_F32)
-    CPU(reduce_real)(op, to, test, from, outer, n, inner, a);
-  else if (x->dtype == FNN_F64 && id)
-    CPU_PASTE(argmax_real, CPU_ISA, f64)(to, from, outer, n, inner, least);
-  else if (x->dtype == FNN_F64)
-    CPU_PASTE(reduce_real, CPU_ISA, f64)(op, to, test, from, outer, n, inner,
-                                         a);
-  else reduce_int(op, y, x, outer, n, inner);
+  if (!tensor_is_float(x)) {
+    reduce_int(op, y, x, outer, n, inner);
+  } else if (x->dtype == FNN_F64) {
+    if (id) F64(argmax_real)(to, from, outer, n, inner, least);
+    else F64(reduce_real)(op, to, test, from, outer, n, inner, a);
+  } else {
+    if (id) CPU(argmax_real)(to, from, outer, n, inner, least);
+    else CPU(reduce_real)(op, to, test, from, outer, n, inner, a);
+  }
 }
 
 #endif

@@ -11,7 +11,7 @@
 #include <immintrin.h>
 #endif
 
-void ONCE(run_stream)(void *to, const void *from, size_t bytes) {
+void ONCE (run_stream)(void *to, const void *from, size_t bytes) {
   char *y = to;
   const char *x = from;
   size_t i = 0;
@@ -29,7 +29,7 @@ void ONCE(run_stream)(void *to, const void *from, size_t bytes) {
   memcpy(y + i, x + i, bytes - i);
 }
 
-void ONCE(run_fence)(void) {
+void ONCE (run_fence)(void) {
 #if defined(__SSE2__)
   _mm_sfence();
 #endif
@@ -94,32 +94,32 @@ static inline int64_t whole (double v) {
 }
 
 /* One loop for a dense run and one for any stride. */
-#define LOAD(name, from, to, e)                                              \
-  static void name (to *y, const from *p, int64_t stride, int64_t n) {       \
-    if (stride == 1) {                                                       \
-      LANES for (int64_t i = 0; i < n; i++) {                                \
-        from v = p[i];                                                       \
-        y[i] = (to)(e);                                                      \
-      }                                                                      \
-    } else                                                                   \
-      for (int64_t i = 0; i < n; i++) {                                      \
-        from v = p[i * stride];                                              \
-        y[i] = (to)(e);                                                      \
-      }                                                                      \
+#define LOAD(name, from, to, e) \
+  static void name(to *y, const from *p, int64_t stride, int64_t n) { \
+    if (stride == 1) { \
+      LANES for (int64_t i = 0; i < n; i++) { \
+        from v = p[i]; \
+        y[i] = (to)(e); \
+      } \
+    } else \
+      for (int64_t i = 0; i < n; i++) { \
+        from v = p[i * stride]; \
+        y[i] = (to)(e); \
+      } \
   }
 
-#define STORE(name, from, to, e)                                             \
-  static void name (to *p, int64_t stride, const from *x, int64_t n) {       \
-    if (stride == 1) {                                                       \
-      LANES for (int64_t i = 0; i < n; i++) {                                \
-        from v = x[i];                                                       \
-        p[i] = (to)(e);                                                      \
-      }                                                                      \
-    } else                                                                   \
-      for (int64_t i = 0; i < n; i++) {                                      \
-        from v = x[i];                                                       \
-        p[i * stride] = (to)(e);                                             \
-      }                                                                      \
+#define STORE(name, from, to, e) \
+  static void name(to *p, int64_t stride, const from *x, int64_t n) { \
+    if (stride == 1) { \
+      LANES for (int64_t i = 0; i < n; i++) { \
+        from v = x[i]; \
+        p[i] = (to)(e); \
+      } \
+    } else \
+      for (int64_t i = 0; i < n; i++) { \
+        from v = x[i]; \
+        p[i * stride] = (to)(e); \
+      } \
   }
 
 LOAD(load_8, uint8_t, uint8_t, v)
@@ -150,8 +150,8 @@ static void halve (uint16_t *p, const float *x, int64_t n) {
 static void widen (float *y, const uint16_t *p, int64_t n) {
   int64_t i = 0;
   for (; i + 8 <= n; i += 8)
-    _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128(
-                              (const __m128i *)(p + i))));
+    _mm256_storeu_ps(
+        y + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(p + i))));
   for (; i < n; i++) y[i] = half_load(p[i]);
 }
 #else
@@ -164,14 +164,14 @@ static void widen (float *y, const uint16_t *p, int64_t n) {
 }
 #endif
 
-#define STORES(lane, type, integer)                                          \
-  STORE(lane##_bool, type, uint8_t, v != 0)                                  \
-  STORE(lane##_u8, type, uint8_t, integer)                                   \
-  STORE(lane##_i32, type, int32_t, integer)                                  \
-  STORE(lane##_i64, type, int64_t, integer)                                  \
-  STORE(lane##_f16, type, uint16_t, half_store((float)v))                    \
-  STORE(lane##_bf16, type, uint16_t, brain_store((float)v))                  \
-  STORE(lane##_f32, type, float, v)                                          \
+#define STORES(lane, type, integer) \
+  STORE(lane##_bool, type, uint8_t, v != 0) \
+  STORE(lane##_u8, type, uint8_t, integer) \
+  STORE(lane##_i32, type, int32_t, integer) \
+  STORE(lane##_i64, type, int64_t, integer) \
+  STORE(lane##_f16, type, uint16_t, half_store((float)v)) \
+  STORE(lane##_bf16, type, uint16_t, brain_store((float)v)) \
+  STORE(lane##_f32, type, float, v) \
   STORE(lane##_f64, type, double, v)
 
 STORES(f32, float, whole(v))
@@ -201,38 +201,38 @@ static void scatter (void *p, const void *x, size_t size, int64_t stride,
   }
 }
 
-const void *ONCE(run_load)(void *buf, const void *p, fnn_Dtype t,
-                          fnn_Dtype lane, int64_t stride, int64_t n) {
+const void *ONCE (run_load)(void *buf, const void *p, fnn_Dtype t,
+                            fnn_Dtype lane, int64_t stride, int64_t n) {
   if (t == lane) {
     if (stride == 1) return p;
     gather(buf, p, fnn_dtype_size(t), stride, n);
   } else switch (t) {
-    case FNN_BOOL: load_bool(buf, p, stride, n); break;
-    case FNN_U8: load_u8(buf, p, stride, n); break;
-    case FNN_I32: load_i32(buf, p, stride, n); break;
-    case FNN_F16:
-      if (stride == 1) widen(buf, p, n);
-      else load_f16(buf, p, stride, n);
-      break;
-    default: load_bf16(buf, p, stride, n);
-  }
+      case FNN_BOOL: load_bool(buf, p, stride, n); break;
+      case FNN_U8: load_u8(buf, p, stride, n); break;
+      case FNN_I32: load_i32(buf, p, stride, n); break;
+      case FNN_F16:
+        if (stride == 1) widen(buf, p, n);
+        else load_f16(buf, p, stride, n);
+        break;
+      default: load_bf16(buf, p, stride, n);
+    }
   return buf;
 }
 
-#define STORE_SWITCH(lane)                                                   \
-  switch (t) {                                                               \
-    case FNN_BOOL: lane##_bool(p, stride, buf, n); break;                    \
-    case FNN_U8: lane##_u8(p, stride, buf, n); break;                        \
-    case FNN_I32: lane##_i32(p, stride, buf, n); break;                      \
-    case FNN_I64: lane##_i64(p, stride, buf, n); break;                      \
-    case FNN_F16: lane##_f16(p, stride, buf, n); break;                      \
-    case FNN_BF16: lane##_bf16(p, stride, buf, n); break;                    \
-    case FNN_F32: lane##_f32(p, stride, buf, n); break;                      \
-    case FNN_F64: lane##_f64(p, stride, buf, n); break;                      \
+#define STORE_SWITCH(lane) \
+  switch (t) { \
+    case FNN_BOOL: lane##_bool(p, stride, buf, n); break; \
+    case FNN_U8: lane##_u8(p, stride, buf, n); break; \
+    case FNN_I32: lane##_i32(p, stride, buf, n); break; \
+    case FNN_I64: lane##_i64(p, stride, buf, n); break; \
+    case FNN_F16: lane##_f16(p, stride, buf, n); break; \
+    case FNN_BF16: lane##_bf16(p, stride, buf, n); break; \
+    case FNN_F32: lane##_f32(p, stride, buf, n); break; \
+    case FNN_F64: lane##_f64(p, stride, buf, n); break; \
   }
 
-void ONCE(run_store)(void *p, fnn_Dtype t, int64_t stride, const void *buf,
-                    fnn_Dtype lane, int64_t n) {
+void ONCE (run_store)(void *p, fnn_Dtype t, int64_t stride, const void *buf,
+                      fnn_Dtype lane, int64_t n) {
   if (t == lane) scatter(p, buf, fnn_dtype_size(t), stride, n);
   else if (lane == FNN_F32 && t == FNN_F16 && stride == 1) halve(p, buf, n);
   else if (lane == FNN_F32) STORE_SWITCH(f32)

@@ -10,6 +10,8 @@
 
 #if defined(__F16C__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 #if defined(__AVX512F__)
@@ -74,8 +76,7 @@ VEC_INLINE real vec_sum (vec v) {
   real part[VEC];
   vec_store(part, v);
   for (int width = VEC / 2; width > 0; width /= 2)
-    for (int i = 0; i < width; i++)
-      part[i] += part[i + width];
+    for (int i = 0; i < width; i++) part[i] += part[i + width];
   return part[0];
 }
 
@@ -108,14 +109,19 @@ VEC_INLINE Source source_of (const Tensor *x) {
                                 : SOURCE_REAL;
 }
 
+/* In the double pass true whatever s: no other code is made. */
+VEC_INLINE bool source_is_real (Source s) {
+  return sizeof(real) == 8 || s == SOURCE_REAL;
+}
+
 VEC_INLINE real source_get (Source s, const void *p, int64_t i) {
-  if (s == SOURCE_REAL) return ((const real *)p)[i];
+  if (source_is_real(s)) return ((const real *)p)[i];
   uint16_t h = ((const uint16_t *)p)[i];
   return s == SOURCE_F16 ? (real)f16_to_f32(h) : (real)bf16_to_f32(h);
 }
 
 VEC_INLINE const void *source_at (Source s, const void *p, int64_t i) {
-  return (const char *)p + i * (int64_t)(s == SOURCE_REAL ? sizeof(real) : 2);
+  return (const char *)p + i * (int64_t)(source_is_real(s) ? sizeof(real) : 2);
 }
 
 #ifndef CPU_DOUBLE
@@ -127,13 +133,15 @@ VEC_INLINE vec vec_from_bf16 (const uint16_t *p) {
   return (vec)(__builtin_convertvector(*(const vec_half *)p, vec_word) << 16);
 }
 
-/* Without F16C: the exponent is moved by a product, which also makes
-** subnormals right; infinity and NaN get theirs by hand. */
+/* Without an instruction for it: the exponent is moved by a product, which
+** also makes subnormals right; infinity and NaN get theirs by hand. */
 VEC_INLINE vec vec_from_f16 (const uint16_t *p) {
 #if VEC_BYTES == 64
   return (vec)_mm512_cvtph_ps(_mm256_loadu_si256((const void *)p));
 #elif defined(__F16C__)
   return (vec)_mm256_cvtph_ps(_mm_loadu_si128((const void *)p));
+#elif defined(__aarch64__)
+  return (vec)vcvt_f32_f16((float16x4_t) * (const vec_half *)p);
 #else
   vec_word h = __builtin_convertvector(*(const vec_half *)p, vec_word);
   vec_word sign = (h & 0x8000) << 16;
@@ -164,7 +172,7 @@ VEC_INLINE vec vec_from (Source s, const void *p, int64_t i) {
 /* Two instructions per pair of rows.  EVEN and ODD split a pair by 16-byte
 ** blocks: even blocks of a, then of b.  LOW and HIGH interleave the lower and
 ** the upper halves within each block. */
-#define VEC_PICK __builtin_shufflevector
+#define VEC_PICK(a, b, ...) PICK(vec_bits, a, b, __VA_ARGS__)
 #if VEC_BYTES == 64 && defined(CPU_DOUBLE)
 #define VEC_EVEN(a, b) VEC_PICK(a, b, 0, 1, 4, 5, 8, 9, 12, 13)
 #define VEC_ODD(a, b) VEC_PICK(a, b, 2, 3, 6, 7, 10, 11, 14, 15)
@@ -234,6 +242,17 @@ VEC_INLINE void vec_transpose (vec *r) {
       }
     }
   }
+}
+
+/* Lane i is the sum of r[i]'s lanes, in the order of vec_sum; r is lost. */
+VEC_INLINE vec vec_sums (vec *r) {
+  vec_transpose(r);
+  VEC_UNROLL
+  for (int width = VEC / 2; width > 0; width /= 2) {
+    VEC_UNROLL
+    for (int i = 0; i < width; i++) r[i] += r[i + width];
+  }
+  return r[0];
 }
 
 /* }====================================================== */

@@ -37,7 +37,7 @@ static double short_exp_sum (real *y, const real *x, int64_t n, real m) {
   return sum;
 }
 
-real CPU(row_max)(const real *x, int64_t n) {
+real CPU (row_max)(const real *x, int64_t n) {
   real m = -INFINITY;
   int nan = 0;
   if (n <= SHORT) {
@@ -45,15 +45,15 @@ real CPU(row_max)(const real *x, int64_t n) {
       m = x[i] > m || x[i] != x[i] ? x[i] : m; /* a NaN stays */
     return m;
   }
-  _Pragma("omp simd reduction(max:m) reduction(|:nan)")
-  for (int64_t i = 0; i < n; i++) {
+  _Pragma("omp simd reduction(max:m) reduction(|:nan)") for (int64_t i = 0;
+                                                             i < n; i++) {
     m = x[i] > m ? x[i] : m;
     nan |= x[i] != x[i];
   }
   return nan ? NAN : m;
 }
 
-double CPU(row_exp_sum)(real *y, const real *x, int64_t n, real m) {
+double CPU (row_exp_sum)(real *y, const real *x, int64_t n, real m) {
   double sum = 0;
   if (n <= SHORT) return short_exp_sum(y, x, n, m);
   for (int64_t i = 0; i < n; i += LEAF) {
@@ -61,13 +61,12 @@ double CPU(row_exp_sum)(real *y, const real *x, int64_t n, real m) {
     const real *p = x + i;
     real s = 0;
     if (y == NULL) {
-      _Pragma("omp simd reduction(+:s)")
-      for (int64_t j = 0; j < k; j++) s += exp(p[j] - m);
+      _Pragma("omp simd reduction(+:s)") for (int64_t j = 0; j < k; j++) s +=
+          exp_flush(p[j] - m);
     } else {
       real *z = y + i;
-      _Pragma("omp simd reduction(+:s)")
-      for (int64_t j = 0; j < k; j++) {
-        real e = exp(p[j] - m);
+      _Pragma("omp simd reduction(+:s)") for (int64_t j = 0; j < k; j++) {
+        real e = exp_flush(p[j] - m);
         z[j] = e;
         s += e;
       }
@@ -83,8 +82,8 @@ static double sum_row (const real *x, int64_t n) {
     int64_t k = min64(LEAF, n - i);
     const real *p = x + i;
     real s = 0;
-    _Pragma("omp simd reduction(+:s)")
-    for (int64_t j = 0; j < k; j++) s += p[j];
+    _Pragma("omp simd reduction(+:s)") for (int64_t j = 0; j < k; j++) s +=
+        p[j];
     sum += (double)s;
   }
   return sum;
@@ -96,8 +95,8 @@ static double dot_row (const real *x, const real *y, int64_t n) {
     int64_t k = min64(LEAF, n - i);
     const real *p = x + i, *q = y + i;
     real s = 0;
-    _Pragma("omp simd reduction(+:s)")
-    for (int64_t j = 0; j < k; j++) s += p[j] * q[j];
+    _Pragma("omp simd reduction(+:s)") for (int64_t j = 0; j < k; j++) s +=
+        p[j] * q[j];
     sum += (double)s;
   }
   return sum;
@@ -155,8 +154,7 @@ static void back_rows (void *ud, int64_t lo, int64_t hi) {
 ** =======================================================
 */
 
-static void softmax_columns (const Job *k, const real *x, real *y,
-                             int64_t w) {
+static void softmax_columns (const Job *k, const real *x, real *y, int64_t w) {
   real m[COLUMNS], c[COLUMNS];
   double s[COLUMNS];
   int64_t n = k->n, step = k->inner;
@@ -166,14 +164,14 @@ static void softmax_columns (const Job *k, const real *x, real *y,
   }
   for (int64_t i = 0; i < n; i++) {
     const real *p = x + i * step;
-    LANES for (int64_t j = 0; j < w; j++)
-      m[j] = p[j] != p[j] || p[j] > m[j] ? p[j] : m[j];
+    LANES for (int64_t j = 0; j < w; j++) m[j] =
+        p[j] != p[j] || p[j] > m[j] ? p[j] : m[j];
   }
   for (int64_t i = 0; i < n; i++) {
     const real *p = x + i * step;
     real *q = y + i * step;
     LANES for (int64_t j = 0; j < w; j++) {
-      real e = exp(p[j] - m[j]);
+      real e = exp_flush(p[j] - m[j]);
       s[j] += (double)e;
       q[j] = k->log ? p[j] : e;
     }
@@ -196,8 +194,8 @@ static void back_columns (const Job *k, const real *y, const real *gy,
   int64_t n = k->n, step = k->inner;
   for (int64_t i = 0; i < n; i++) {
     const real *g = gy + i * step, *p = y + i * step;
-    LANES for (int64_t j = 0; j < w; j++)
-      s[j] += (double)(k->log ? g[j] : g[j] * p[j]);
+    LANES for (int64_t j = 0; j < w; j++) s[j] +=
+        (double)(k->log ? g[j] : g[j] * p[j]);
   }
   for (int64_t i = 0; i < n; i++) {
     const real *g = gy + i * step, *p = y + i * step;
@@ -230,17 +228,24 @@ static void run (Job *k, int64_t outer, Range rows) {
                   column_range, k);
 }
 
-void CPU(softmax)(Tensor *y, const Tensor *x, int64_t outer, int64_t n,
-                  int64_t inner, bool log) {
-  Job k = { .y = tensor_data(y), .x = tensor_data(x), .n = n, .inner = inner,
+void CPU (softmax)(Tensor *y, const Tensor *x, int64_t outer, int64_t n,
+                   int64_t inner, bool log) {
+  Job k = { .y = tensor_data(y),
+            .x = tensor_data(x),
+            .n = n,
+            .inner = inner,
             .log = log };
   k.stream = n <= ROW && y->numel * (int64_t)sizeof(real) > STREAM;
   run(&k, outer, softmax_rows);
 }
 
-void CPU(softmax_back)(Tensor *gx, const Tensor *gy, const Tensor *y,
-                       int64_t outer, int64_t n, int64_t inner, bool log) {
-  Job k = { .y = tensor_data(gx), .x = tensor_data(y),
-            .gy = tensor_data(gy), .n = n, .inner = inner, .log = log };
+void CPU (softmax_back)(Tensor *gx, const Tensor *gy, const Tensor *y,
+                        int64_t outer, int64_t n, int64_t inner, bool log) {
+  Job k = { .y = tensor_data(gx),
+            .x = tensor_data(y),
+            .gy = tensor_data(gy),
+            .n = n,
+            .inner = inner,
+            .log = log };
   run(&k, outer, back_rows);
 }

@@ -44,7 +44,7 @@ static void merge_dims (Sweep *s) {
   s->ndim = last + 1;
 }
 
-void ONCE(sweep_open)(Sweep *s, int count, const Tensor *const *t) {
+void ONCE (sweep_open)(Sweep *s, int count, const Tensor *const *t) {
   bool dense = true;
   s->count = count;
   s->numel = t[0]->numel;
@@ -56,8 +56,11 @@ void ONCE(sweep_open)(Sweep *s, int count, const Tensor *const *t) {
     s->at[j].lane = (uint8_t)lane_of((fnn_Dtype)t[j]->dtype);
     dense = dense && tensor_is_dense(t[j]);
   }
-  s->stream = s->numel * (int64_t)fnn_dtype_size((fnn_Dtype)t[0]->dtype) >
-              STREAM;
+  s->stream =
+      s->numel * (int64_t)fnn_dtype_size((fnn_Dtype)t[0]->dtype) > STREAM;
+  /* In place, the lines that are written have been fetched anyhow. */
+  for (int j = 1; j < count; j++)
+    if (s->at[j].data == s->at[0].data) s->stream = false;
   if (!dense)
     for (int i = 0; i < t[0]->ndim; i++) {
       if (t[0]->shape[i] == 1) continue;
@@ -97,18 +100,19 @@ static void run_row (const Sweep *s, char *const *p, int64_t n) {
       if (stride == 0 && i > 0) continue;
       fnn_Dtype t = (fnn_Dtype)x->dtype;
       const char *from = p[j] + i * stride * (int64_t)fnn_dtype_size(t);
-      in[j - 1] = ONCE(run_load)(buf[j], from, t, (fnn_Dtype)x->lane, stride,
-                                m);
+      in[j - 1] =
+          ONCE(run_load)(buf[j], from, t, (fnn_Dtype)x->lane, stride, m);
     }
     size_t size = fnn_dtype_size((fnn_Dtype)z->dtype);
     char *to = p[0] + i * z->stride[last] * (int64_t)size;
     s->loop(direct ? (void *)to : buf[0], in, m, s->a, s->b);
     if (direct) continue;
-    if (s->stream && z->dtype == z->lane && z->stride[last] == 1)
+    if (s->stream && z->dtype == z->lane && z->stride[last] == 1) {
       ONCE(run_stream)(to, buf[0], (size_t)m * size);
-    else
-      ONCE(run_store)(to, (fnn_Dtype)z->dtype, z->stride[last], buf[0],
-                     (fnn_Dtype)z->lane, m);
+      continue;
+    }
+    ONCE(run_store)
+    (to, (fnn_Dtype)z->dtype, z->stride[last], buf[0], (fnn_Dtype)z->lane, m);
   }
 }
 
@@ -149,14 +153,13 @@ static bool is_small (const Sweep *s) {
   return true;
 }
 
-void ONCE(sweep_run)(Sweep *s) {
+void ONCE (sweep_run)(Sweep *s) {
   if (is_small(s)) {
     const void *in[SWEEP_MAX] = { NULL };
     for (int j = 1; j < s->count; j++) in[j - 1] = s->at[j].data;
     fnn_poll();
     s->loop(s->at[0].data, in, s->numel, s->a, s->b);
-  } else if (s->numel > 0)
-    threads_range(s->numel, GRAIN, sweep_range, s);
+  } else if (s->numel > 0) threads_range(s->numel, GRAIN, sweep_range, s);
 }
 
 #endif

@@ -16,8 +16,8 @@
 
 enum { SWEEP_MAX = 4 };
 
-typedef void (*Loop) (void *z, const void *const *in, int64_t n, double a,
-                      double b);
+typedef void (*Loop)(void *z, const void *const *in, int64_t n, double a,
+                     double b);
 
 /* One operand, the result first.  lane: the dtype that the loop sees. */
 typedef struct Operand {
@@ -45,10 +45,10 @@ void ONCE(sweep_run)(Sweep *s);
 /* n elements of dtype t at p, stride apart, as a dense run of dtype lane: p
 ** itself or buf. */
 const void *ONCE(run_load)(void *buf, const void *p, fnn_Dtype t,
-                          fnn_Dtype lane, int64_t stride, int64_t n);
+                           fnn_Dtype lane, int64_t stride, int64_t n);
 /* The way back. */
 void ONCE(run_store)(void *p, fnn_Dtype t, int64_t stride, const void *buf,
-                    fnn_Dtype lane, int64_t n);
+                     fnn_Dtype lane, int64_t n);
 
 /* Copies a run of bytes past the caches where it can; run_fence after the
 ** last of a task. */

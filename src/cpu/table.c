@@ -17,6 +17,7 @@
 
 extern const Kernels NAME(CPU_ISA)[2];
 
+/* clang-format off */
 const Kernels NAME(CPU_ISA)[2] = {
   { /* f64 */
 #define KERNEL(name, args) .name = F64(name),
@@ -33,5 +34,6 @@ const Kernels NAME(CPU_ISA)[2] = {
 #undef KERNEL_ANY
   },
 };
+/* clang-format on */
 
 #endif

@@ -11,16 +11,16 @@
 ** =======================================================
 */
 
-#define LOOP(name, T, Z, f)                                                  \
-  static void name (void *z_, const void *const *in, int64_t n, double a,    \
-                    double b) {                                              \
-    Z *z = z_;                                                               \
-    const T *px = in[0], *py = in[1];                                        \
-    (void)a, (void)b;                                                        \
-    LANES for (int64_t i = 0; i < n; i++) {                                  \
-      const T x = px[i], y = py[i];                                          \
-      z[i] = (Z)(f);                                                         \
-    }                                                                        \
+#define LOOP(name, T, Z, f) \
+  static void name(void *z_, const void *const *in, int64_t n, double a, \
+                   double b) { \
+    Z *z = z_; \
+    const T *px = in[0], *py = in[1]; \
+    (void)a, (void)b; \
+    LANES for (int64_t i = 0; i < n; i++) { \
+      const T x = px[i], y = py[i]; \
+      z[i] = (Z)(f); \
+    } \
   }
 
 #define REAL(name, f, k) LOOP(real_##name, real, real, f)
@@ -58,17 +58,17 @@ const Loop CPU(zip_loops)[ZIP_COUNT] = {
 ** =======================================================
 */
 
-#define BACK(name, gradient)                                                 \
-  static void name (void *z_, const void *const *in, int64_t n, double a,    \
-                    double b) {                                              \
-    real *z = z_;                                                            \
-    const real *pg = in[0], *px = in[1], *py = in[2];                        \
-    (void)a, (void)b;                                                        \
-    LANES for (int64_t i = 0; i < n; i++) {                                  \
-      const real g = pg[i], x = px[i], y = py[i];                            \
-      (void)x, (void)y;                                                      \
-      z[i] = (gradient);                                                     \
-    }                                                                        \
+#define BACK(name, gradient) \
+  static void name(void *z_, const void *const *in, int64_t n, double a, \
+                   double b) { \
+    real *z = z_; \
+    const real *pg = in[0], *px = in[1], *py = in[2]; \
+    (void)a, (void)b; \
+    LANES for (int64_t i = 0; i < n; i++) { \
+      const real g = pg[i], x = px[i], y = py[i]; \
+      (void)x, (void)y; \
+      z[i] = (gradient); \
+    } \
   }
 
 #define REAL(name, gx, gy) BACK(first_##name, gx) BACK(second_##name, gy)
@@ -97,11 +97,12 @@ static const Loop backs[ZIP_COUNT][2] = {
 #undef TEST
 #undef INT
 
-void CPU(zip_back)(int op, int which, Tensor *gx, const Tensor *gz,
-                   const Tensor *x, const Tensor *y) {
+void CPU (zip_back)(int op, int which, Tensor *gx, const Tensor *gz,
+                    const Tensor *x, const Tensor *y) {
   Sweep s;
-  ONCE(sweep_open)(&s, 4, (const Tensor *[]){ gx, gz, x != NULL ? x : gz,
-                                             y != NULL ? y : gz });
+  ONCE(sweep_open)
+  (&s, 4,
+   (const Tensor *[]){ gx, gz, x != NULL ? x : gz, y != NULL ? y : gz });
   s.loop = backs[op][which];
   ONCE(sweep_run)(&s);
 }
@@ -163,16 +164,20 @@ static void run (Sweep *s, int op) {
   ONCE(sweep_run)(s);
 }
 
-void CPU(zip)(int op, Tensor *z, const Tensor *x, const Tensor *y) {
+void CPU (zip)(int op, Tensor *z, const Tensor *x, const Tensor *y) {
   Sweep s;
   ONCE(sweep_open)(&s, 3, (const Tensor *[]){ z, x, y });
   run(&s, op);
 }
 
 /* The number is an operand of stride 0 in x's lane. */
-void CPU(zip_number)(int op, Tensor *z, const Tensor *x, double v,
-                     bool left) {
-  union { float f; double d; int64_t i; } number;
+void CPU (zip_number)(int op, Tensor *z, const Tensor *x, double v,
+                      bool left) {
+  union {
+    float f;
+    double d;
+    int64_t i;
+  } number;
   Sweep s;
   ONCE(sweep_open)(&s, 2, (const Tensor *[]){ z, x });
   Operand *n = &s.at[left ? 1 : 2];

@@ -100,6 +100,11 @@ fnn_Dataset *fnn_tensor_dataset (int n, const fnn_DataField *f) {
     g->dtype = f[k].convert ? f[k].dtype : (fnn_Dtype)x->dtype;
     g->ndim = x->ndim - 1;
     memcpy(g->shape, x->shape + 1, (size_t)g->ndim * sizeof *g->shape);
+    if (f[k].convert && f[k].scale != 1 && !dtype_is_compute(g->dtype))
+      fnn_throw(FNN_EDTYPE,
+                "TensorDataset: only f32 and f64 are scaled, not "
+                "%s",
+                fnn_dtype_name(g->dtype));
     m->scale[k] = f[k].convert ? f[k].scale : 1;
     m->x[k] = fnn_retain(x);
     m->d.nfields = k + 1;

@@ -167,7 +167,8 @@ static void reader_start (fnn_Loader *l) {
   }
 }
 
-/* Takes the next batch off the ring, into the caller's tensors. */
+/* Takes the next batch off the ring, into the caller's tensors.  It leaves the
+** ring when these are made, so that a throw before loses nothing. */
 static void take_ready (fnn_Loader *l, Tensor **x) {
   Reader *r = l->reader;
   Ready ready = { .n = 0 };
@@ -175,13 +176,18 @@ static void take_ready (fnn_Loader *l, Tensor **x) {
   while (r->made == r->taken && r->status == FNN_OK)
     pthread_cond_wait(&r->changed, &r->lock);
   fnn_Status s = r->made > r->taken ? FNN_OK : r->status;
-  if (s == FNN_OK) ready = r->ring[r->taken++ % r->size];
-  pthread_cond_broadcast(&r->changed);
+  if (s == FNN_OK) ready = r->ring[r->taken % r->size];
   pthread_mutex_unlock(&r->lock);
   if (s != FNN_OK) {
     char message[MESSAGE_MAX];
     memcpy(message, r->message, sizeof message);
     reader_stop(l);
+    if (s == FNN_ECANCEL) { /* of now, or of a job that is over */
+      fnn_poll();
+      reader_start(l);
+      take_ready(l, x);
+      return;
+    }
     fnn_throw(s, "%s", message);
   }
   for (int k = 0; k < l->d->nfields; k++) {
@@ -191,6 +197,11 @@ static void take_ready (fnn_Loader *l, Tensor **x) {
     x[k] = tensor_over(ready.storage[k], f->ndim + 1, shape, f->dtype);
     context_now->since_collect += ready.storage[k]->capacity;
   }
+  pthread_mutex_lock(&r->lock);
+  r->taken++;
+  pthread_cond_broadcast(&r->changed);
+  pthread_mutex_unlock(&r->lock);
+  for (int k = 0; k < l->d->nfields; k++) storage_release(ready.storage[k]);
 }
 
 /* }====================================================== */
@@ -216,8 +227,8 @@ fnn_Loader *fnn_loader (fnn_Dataset *d, const fnn_LoaderOptions *o) {
   fnn_Loader *l = object_new(&loader_type, sizeof *l);
   l->d = fnn_retain(d);
   l->options = *o;
-  l->batches =
-      o->drop_last ? d->n / o->batch : (d->n + o->batch - 1) / o->batch;
+  l->batches = o->drop_last ? d->n / o->batch
+                            : d->n / o->batch + (d->n % o->batch != 0);
   if (d->n > 0) l->order = mem_new((size_t)d->n * sizeof *l->order);
   fnn_loader_start(l, 0, 0);
   return l;
@@ -248,9 +259,9 @@ bool fnn_loader_next (fnn_Loader *l, fnn_Tensor **x) {
     const int64_t *ids = items_of(l, l->cursor, &n);
     fnn_dataset_read(l->d, n, ids, x);
   }
+  l->cursor++;
   for (int k = 0; k < l->d->nfields; k++)
     if (l->options.device != NULL) x[k] = tensor_move(x[k], l->options.device);
-  l->cursor++;
   return true;
 }
 

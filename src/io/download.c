@@ -35,11 +35,13 @@ FNN_NORETURN void fnn_download (const char *url, const char *path,
 enum { PATIENCE = 20, TURN_MS = 50 };
 
 /* What is used of libcurl. */
+/* clang-format off */
 #define FUNCTIONS(X) \
   X(easy_init) \
   X(easy_setopt) X(easy_strerror) X(easy_getinfo) X(easy_cleanup) \
       X(multi_init) X(multi_add_handle) X(multi_perform) X(multi_poll) \
           X(multi_info_read) X(multi_remove_handle) X(multi_cleanup)
+/* clang-format on */
 
 typedef struct Curl {
 #define FIELD(name) __typeof__(&(curl_##name)) name;

@@ -60,17 +60,21 @@ static Tensor *checked_ids (const Tensor *x, Tensor *ids, int64_t classes,
     fits = ids->shape[i] == x->shape[i > 0 ? i + 1 : 0];
   if (x->ndim == 1) fits = ids->ndim == 0;
   if (!fits)
-    fnn_throw(FNN_ESHAPE, "cross_entropy: logits of shape %s and ids of shape "
+    fnn_throw(FNN_ESHAPE,
+              "cross_entropy: logits of shape %s and ids of shape "
               "%s (expected the shape of the logits without the classes, or "
-              "probabilities of their shape)", shape_text(x), shape_text(ids));
+              "probabilities of their shape)",
+              shape_text(x), shape_text(ids));
   ids = tensor_dense(tensor_convert(ids, FNN_I64));
   int64_t bad = -1;
   kernel(ids, check_ids)(ids, classes, ignore, &bad);
   if (bad >= 0) {
     int64_t one = 1, id;
     fnn_read(tensor_view(ids, 1, &one, &one, ids->offset + bad), &id);
-    fnn_throw(FNN_EARG, "cross_entropy: id %lld is out of range for %lld "
-              "classes", (long long)id, (long long)classes);
+    fnn_throw(FNN_EARG,
+              "cross_entropy: id %lld is out of range for %lld "
+              "classes",
+              (long long)id, (long long)classes);
   }
   return ids;
 }
@@ -84,8 +88,8 @@ static double total_weight (Tensor *ids, const Tensor *w, int64_t ignore) {
     Tensor *safe = fnn_zip(ZIP_mul, ids, fnn_cast(counts, FNN_I64));
     Tensor *each = fnn_index_select(tensor_alias(w), 0,
                                     fnn_reshape(safe, 1, &safe->numel));
-    Tensor *used = fnn_reshape(fnn_cast(counts, (fnn_Dtype)w->dtype), 1,
-                               &safe->numel);
+    Tensor *used =
+        fnn_reshape(fnn_cast(counts, (fnn_Dtype)w->dtype), 1, &safe->numel);
     s = fnn_sum(fnn_mul(each, used), 0, NULL, false);
   }
   double v = fnn_item(s);
@@ -162,12 +166,15 @@ static void check_options (const Tensor *x, const fnn_LossOptions *o) {
   const Tensor *w = o->weight;
   int64_t classes = x->shape[x->ndim > 1 ? 1 : 0];
   if (!(s >= 0 && s <= 1))
-    fnn_throw(FNN_EARG, "cross_entropy: label_smoothing must be between 0 and "
-              "1 (got %g)", s);
+    fnn_throw(FNN_EARG,
+              "cross_entropy: label_smoothing must be between 0 and "
+              "1 (got %g)",
+              s);
   if (w == NULL) return;
   tensor_check_device("cross_entropy", x, w);
   if (w->ndim != 1 || w->shape[0] != classes || w->dtype != x->dtype)
-    fnn_throw(FNN_ESHAPE, "cross_entropy: the weight must be %s of shape "
+    fnn_throw(FNN_ESHAPE,
+              "cross_entropy: the weight must be %s of shape "
               "(%lld), got %s of shape %s",
               fnn_dtype_name((fnn_Dtype)x->dtype), (long long)classes,
               fnn_dtype_name((fnn_Dtype)w->dtype), shape_text(w));

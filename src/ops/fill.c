@@ -33,13 +33,16 @@ Tensor *fnn_arange (double start, double stop, double step, fnn_Dtype t,
                     const fnn_Device *d) {
   double n = ceil((stop - start) / step);
   if (!isfinite(start) || !isfinite(stop) || !isfinite(step) || step == 0)
-    fnn_throw(FNN_EARG, "arange: start, stop and step must be finite and step "
-              "not 0 (got %g, %g, %g)", start, stop, step);
+    fnn_throw(FNN_EARG,
+              "arange: start, stop and step must be finite and step "
+              "not 0 (got %g, %g, %g)",
+              start, stop, step);
   if (!dtype_is_float(t) && (start != trunc(start) || step != trunc(step)))
-    fnn_throw(FNN_EARG, "arange: start and step must be integers for %s (got "
-              "%g and %g)", fnn_dtype_name(t), start, step);
-  if (n > 0x1p53)
-    fnn_throw(FNN_ESHAPE, "arange: too many elements (%g)", n);
+    fnn_throw(FNN_EARG,
+              "arange: start and step must be integers for %s (got "
+              "%g and %g)",
+              fnn_dtype_name(t), start, step);
+  if (n > 0x1p53) fnn_throw(FNN_ESHAPE, "arange: too many elements (%g)", n);
   int64_t count = n > 0 ? (int64_t)n : 0;
   Tensor *y = tensor_new(1, &count, t, device_or_cpu(d));
   if (count > 0) kernel(y, arange)(y, start, step);
@@ -85,8 +88,10 @@ void fnn_copy_ (Tensor *x, Tensor *y) {
   bool fits = ndim == x->ndim;
   for (int i = 0; fits && i < ndim; i++) fits = shape[i] == x->shape[i];
   if (!fits)
-    fnn_throw(FNN_ESHAPE, "copy_: a tensor of shape %s does not fit into one "
-              "of shape %s", shape_text(y), shape_text(x));
+    fnn_throw(FNN_ESHAPE,
+              "copy_: a tensor of shape %s does not fit into one "
+              "of shape %s",
+              shape_text(y), shape_text(x));
   tensor_check_write("copy_", x);
   check_operand("copy", y);
   kernel(x, copy)(x, view_broadcast(apart_from(x, y), ndim, shape));

@@ -40,8 +40,10 @@ static Tensor *operand (int *op, Tensor *x, double a, double b) {
       return x;
     case KIND_SAME:
       if (x->dtype == FNN_BOOL)
-        fnn_throw(FNN_EDTYPE, "%s: expected numbers, got a bool tensor of "
-                  "shape %s", row->name, shape_text(x));
+        fnn_throw(FNN_EDTYPE,
+                  "%s: expected numbers, got a bool tensor of "
+                  "shape %s",
+                  row->name, shape_text(x));
       if (*op == MAP_clamp && fraction(a, b)) break;
       return x;
     case KIND_TEST: return x;
@@ -98,8 +100,8 @@ void fnn_map_ (int op, Tensor *x, double a, double b) {
   tensor_written(x);
 }
 
-#define NAMED(name)                                                          \
-  Tensor *fnn_##name (Tensor *x) { return fnn_map(MAP_##name, x, 0, 0); }
+#define NAMED(name) \
+  Tensor *fnn_##name(Tensor *x) { return fnn_map(MAP_##name, x, 0, 0); }
 
 NAMED(relu)
 NAMED(exp)

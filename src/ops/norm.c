@@ -34,9 +34,10 @@ static void check_weight (const char *what, const Tensor *x, int n,
   tensor_check_device("layer_norm", x, w);
   if (w->ndim != n || memcmp(w->shape, x->shape + x->ndim - n,
                              (size_t)n * sizeof *w->shape) != 0)
-    fnn_throw(FNN_ESHAPE, "layer_norm: %s has shape %s, but the input %s (the "
-              "last %d of its dims must agree)", what, shape_text(w),
-              shape_text(x), n);
+    fnn_throw(FNN_ESHAPE,
+              "layer_norm: %s has shape %s, but the input %s (the "
+              "last %d of its dims must agree)",
+              what, shape_text(w), shape_text(x), n);
   if (w->dtype != x->dtype)
     fnn_throw(FNN_EDTYPE, "layer_norm: %s is %s, the input %s", what,
               fnn_dtype_name((fnn_Dtype)w->dtype),
@@ -48,8 +49,10 @@ Tensor *fnn_layer_norm (Tensor *x, int n, Tensor *weight, Tensor *bias,
   static const Rule rule = { "layer_norm", layer_norm_back };
   tensor_check_float("layer_norm", x);
   if (n < 1 || n > x->ndim)
-    fnn_throw(FNN_EARG, "layer_norm: cannot normalize the last %d dims of a "
-              "tensor of shape %s", n, shape_text(x));
+    fnn_throw(FNN_EARG,
+              "layer_norm: cannot normalize the last %d dims of a "
+              "tensor of shape %s",
+              n, shape_text(x));
   check_weight("the weight", x, n, weight);
   check_weight("the bias", x, n, bias);
   int64_t size = dims_behind(x, x->ndim - n - 1);

@@ -22,8 +22,10 @@ static const fnn_Device *or_cpu (const fnn_Device *d) {
 static void check_law (const char *op, fnn_Dtype t, double a, double b,
                        bool ok, const char *law) {
   if (!dtype_is_float(t))
-    fnn_throw(FNN_EDTYPE, "%s: no numbers of dtype %s (expected a float "
-              "dtype)", op, fnn_dtype_name(t));
+    fnn_throw(FNN_EDTYPE,
+              "%s: no numbers of dtype %s (expected a float "
+              "dtype)",
+              op, fnn_dtype_name(t));
   if (!ok)
     fnn_throw(FNN_EARG, "%s: no such law (expected %s, got %g and %g)", op,
               law, a, b);
@@ -39,12 +41,11 @@ static fnn_Dtype computed (fnn_Dtype t) {
 }
 
 fnn_Tensor *fnn_uniform (int ndim, const int64_t *shape, double lo, double hi,
-                         fnn_Dtype t, const fnn_Device *d,
-                         fnn_Generator *g) {
+                         fnn_Dtype t, const fnn_Device *d, fnn_Generator *g) {
   g = generator_or_default(g);
   size_t m = fnn_mark();
-  bool ok = lo <= hi && isfinite(t == FNN_F64 ? hi - lo
-                                              : (float)hi - (float)lo);
+  bool ok =
+      lo <= hi && isfinite(t == FNN_F64 ? hi - lo : (float)hi - (float)lo);
   check_law("uniform", t, lo, hi, ok, "finite bounds, the lower first");
   if (g->is_torch) {
     Tensor *y = tensor_new(ndim, shape, computed(t), device_cpu());
@@ -75,7 +76,9 @@ fnn_Tensor *fnn_normal (int ndim, const int64_t *shape, double mean,
 
 /* Throws unless t holds each integer of [lo, hi) exactly. */
 static void check_integers (fnn_Dtype t, int64_t lo, int64_t hi) {
-  static const struct { int64_t least, most; } range[] = {
+  static const struct {
+    int64_t least, most;
+  } range[] = {
     [FNN_BOOL] = { 0, 1 },
     [FNN_U8] = { 0, UINT8_MAX },
     [FNN_I32] = { INT32_MIN, INT32_MAX },
@@ -86,13 +89,16 @@ static void check_integers (fnn_Dtype t, int64_t lo, int64_t hi) {
     [FNN_F64] = { -(1LL << 53), 1LL << 53 },
   };
   if (lo >= hi)
-    fnn_throw(FNN_EARG, "randint: no integer to draw (expected lo < hi, got "
-              "%lld and %lld)", (long long)lo, (long long)hi);
-  if (lo < range[t].least || hi - 1 > range[t].most)
-    fnn_throw(FNN_EARG, "randint: beyond what %s holds (expected integers "
-              "of %lld to %lld, got [%lld, %lld))", fnn_dtype_name(t),
-              (long long)range[t].least, (long long)range[t].most,
+    fnn_throw(FNN_EARG,
+              "randint: no integer to draw (expected lo < hi, got "
+              "%lld and %lld)",
               (long long)lo, (long long)hi);
+  if (lo < range[t].least || hi - 1 > range[t].most)
+    fnn_throw(FNN_EARG,
+              "randint: beyond what %s holds (expected integers "
+              "of %lld to %lld, got [%lld, %lld))",
+              fnn_dtype_name(t), (long long)range[t].least,
+              (long long)range[t].most, (long long)lo, (long long)hi);
 }
 
 fnn_Tensor *fnn_randint (int ndim, const int64_t *shape, int64_t lo,
@@ -129,14 +135,14 @@ static void permute (Tensor *y, Draw draw) {
 fnn_Tensor *fnn_randperm (int64_t n, const fnn_Device *d, fnn_Generator *g) {
   g = generator_or_default(g);
   if (n < 0)
-    fnn_throw(FNN_EARG, "randperm: count out of range (expected 0 or more, "
-              "got %lld)", (long long)n);
+    fnn_throw(FNN_EARG,
+              "randperm: count out of range (expected 0 or more, "
+              "got %lld)",
+              (long long)n);
   size_t m = fnn_mark();
   Tensor *y = tensor_new(1, &n, FNN_I64, device_cpu());
-  if (g->is_torch)
-    torch_randperm(g->torch, y);
-  else
-    permute(y, take(g, y, 2));
+  if (g->is_torch) torch_randperm(g->torch, y);
+  else permute(y, take(g, y, 2));
   return fnn_escape(m, deliver(y, FNN_I64, d));
 }
 

@@ -166,16 +166,19 @@ static void check (int op, const Tensor *x, int n, unsigned set) {
   const ReduceRow *row = &reduce_rows[op];
   check_computes(row->name, x);
   if (row->kind == KIND_REAL && !tensor_is_float(x))
-    fnn_throw(FNN_EDTYPE, "%s: expected a float tensor, got %s of shape %s "
-              "(convert it with :to(\"f32\"))", row->name,
-              fnn_dtype_name((fnn_Dtype)x->dtype), shape_text(x));
+    fnn_throw(FNN_EDTYPE,
+              "%s: expected a float tensor, got %s of shape %s "
+              "(convert it with :to(\"f32\"))",
+              row->name, fnn_dtype_name((fnn_Dtype)x->dtype), shape_text(x));
   if (row->kind == KIND_ID && n > 1)
     fnn_throw(FNN_EARG, "%s: takes one dim or all (got %d)", row->name, n);
   if (row->kind != KIND_SAME && row->kind != KIND_ID) return;
   for (int i = 0; i < x->ndim; i++)
     if ((set >> i & 1) && x->shape[i] == 0)
-      fnn_throw(FNN_ESHAPE, "%s: nothing to choose from in an empty dim of "
-                "shape %s", row->name, shape_text(x));
+      fnn_throw(FNN_ESHAPE,
+                "%s: nothing to choose from in an empty dim of "
+                "shape %s",
+                row->name, shape_text(x));
 }
 
 /* The row over n dims; share: all equal winners of max and min take part in

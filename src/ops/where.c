@@ -21,9 +21,10 @@ static const Rule masked_fill_rule = { "masked_fill", where_back };
 
 static void check_mask (const char *op, const Tensor *c) {
   if (c->dtype != FNN_BOOL)
-    fnn_throw(FNN_EDTYPE, "%s: the mask must be bool (compare first), got %s "
-              "of shape %s", op, fnn_dtype_name((fnn_Dtype)c->dtype),
-              shape_text(c));
+    fnn_throw(FNN_EDTYPE,
+              "%s: the mask must be bool (compare first), got %s "
+              "of shape %s",
+              op, fnn_dtype_name((fnn_Dtype)c->dtype), shape_text(c));
 }
 
 /* The shape of c, a and b together. */

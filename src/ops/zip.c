@@ -54,11 +54,12 @@ static void number_back (Node *n, Tensor *gz) {
   int op = (int)(n->rule - number_rules), which = (int)n->i[0];
   Tensor *x = graph_saved(n, 0), *v = NULL;
   if (reads(op, which) & (which == 0 ? READ_Y : READ_X))
-    v = view_broadcast(tensor_scalar(n->a[0], (fnn_Dtype)gz->dtype,
-                                     gz->storage->device),
-                       gz->ndim, gz->shape);
-  graph_give(n, 0, which == 0 ? gradient(op, 0, gz, x, v)
-                              : gradient(op, 1, gz, v, x));
+    v = view_broadcast(
+        tensor_scalar(n->a[0], (fnn_Dtype)gz->dtype, gz->storage->device),
+        gz->ndim, gz->shape);
+  graph_give(n, 0,
+             which == 0 ? gradient(op, 0, gz, x, v)
+                        : gradient(op, 1, gz, v, x));
 }
 
 /* }====================================================== */
@@ -144,8 +145,8 @@ Tensor *fnn_zip (int op, Tensor *x, Tensor *y) {
   tensor_check_device(row->name, x, y);
   check_computes(row->name, x);
   check_computes(row->name, y);
-  fnn_Dtype t = compute_dtype(op, fnn_promote((fnn_Dtype)x->dtype,
-                                              (fnn_Dtype)y->dtype));
+  fnn_Dtype t =
+      compute_dtype(op, fnn_promote((fnn_Dtype)x->dtype, (fnn_Dtype)y->dtype));
   int ndim = shape_broadcast(row->name, x, y, shape);
   Tensor *a = view_broadcast(operand(x, t), ndim, shape);
   Tensor *b = view_broadcast(operand(y, t), ndim, shape);
@@ -168,14 +169,16 @@ void fnn_zip_ (int op, Tensor *x, Tensor *y) {
   tensor_check_device(name, x, y);
   check_computes(name, x);
   check_computes(name, y);
-  fnn_Dtype t = compute_dtype(op, fnn_promote((fnn_Dtype)x->dtype,
-                                              (fnn_Dtype)y->dtype));
+  fnn_Dtype t =
+      compute_dtype(op, fnn_promote((fnn_Dtype)x->dtype, (fnn_Dtype)y->dtype));
   int64_t shape[FNN_MAXDIM];
   int ndim = shape_broadcast(name, x, y, shape);
   if (ndim != x->ndim ||
       memcmp(shape, x->shape, (size_t)ndim * sizeof *shape) != 0)
-    fnn_throw(FNN_ESHAPE, "%s_: an operand of shape %s does not fit into the "
-              "tensor of shape %s", name, shape_text(y), shape_text(x));
+    fnn_throw(FNN_ESHAPE,
+              "%s_: an operand of shape %s does not fit into the "
+              "tensor of shape %s",
+              name, shape_text(y), shape_text(x));
   check_holds(name, x, result_dtype(op, t));
   tensor_check_write(name, x);
   check_operand(name, y);
@@ -228,8 +231,11 @@ static void check_number (int op, const Tensor *x, double v, bool left) {
 
 /* The row of map.def that is x^v, or -1. */
 static int power (double v) {
-  return v == 2 ? MAP_square : v == 0.5 ? MAP_sqrt
-         : v == -1 ? MAP_reciprocal : v == -0.5 ? MAP_rsqrt : -1;
+  return v == 2      ? MAP_square
+         : v == 0.5  ? MAP_sqrt
+         : v == -1   ? MAP_reciprocal
+         : v == -0.5 ? MAP_rsqrt
+                     : -1;
 }
 
 Tensor *fnn_zip_number (int op, Tensor *x, double v, bool left) {

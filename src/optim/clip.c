@@ -7,6 +7,8 @@
 static double square_sum (const Tensor *x) {
   double sum = 0;
   x = tensor_dense(x);
+  if (x->dtype == FNN_F16 || x->dtype == FNN_BF16)
+    x = tensor_convert(x, FNN_F32);
   kernel(x, square_sum)(x, &sum);
   return sum;
 }
@@ -22,8 +24,10 @@ double fnn_grad_norm (int n, fnn_Param *const *p) {
 
 double fnn_clip_grad_norm (int n, fnn_Param *const *p, double most) {
   if (!(most >= 0))
-    fnn_throw(FNN_EARG, "clip_grad_norm: the norm must not be negative (got "
-              "%g)", most);
+    fnn_throw(FNN_EARG,
+              "clip_grad_norm: the norm must not be negative (got "
+              "%g)",
+              most);
   double norm = fnn_grad_norm(n, p);
   if (!(norm > most)) return norm;
   double scale = most / (norm + 1e-6);
@@ -34,8 +38,10 @@ double fnn_clip_grad_norm (int n, fnn_Param *const *p, double most) {
 
 void fnn_clip_grad_value (int n, fnn_Param *const *p, double most) {
   if (!(most >= 0))
-    fnn_throw(FNN_EARG, "clip_grad_value: the bound must not be negative "
-              "(got %g)", most);
+    fnn_throw(FNN_EARG,
+              "clip_grad_value: the bound must not be negative "
+              "(got %g)",
+              most);
   for (int i = 0; i < n; i++)
     if (p[i]->grad != NULL) fnn_map_(MAP_clamp, p[i]->grad, -most, most);
 }

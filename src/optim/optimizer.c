@@ -46,6 +46,8 @@ static void add_group (fnn_Optimizer *o, int n, fnn_Param *const *p,
       fnn_throw(FNN_EARG, "%s: parameter %d of shape %s is in the list twice",
                 o->rule->name, i + 1, shape_text(p[i]->value));
   }
+  if (n == 0)
+    fnn_throw(FNN_EARG, "%s: a group has no parameters", o->rule->name);
   Group *groups = mem_new((size_t)(o->ngroups + 1) * sizeof *groups);
   if (o->ngroups > 0)
     memcpy(groups, o->groups, (size_t)o->ngroups * sizeof *groups);
@@ -62,8 +64,8 @@ static void check_options (const char *name, const Update *u) {
   if (!(u->lr >= 0))
     fnn_throw(FNN_EARG, "%s: lr must not be negative (got %g)", name, u->lr);
   if (!(u->weight_decay >= 0))
-    fnn_throw(FNN_EARG, "%s: weight_decay must not be negative (got %g)",
-              name, u->weight_decay);
+    fnn_throw(FNN_EARG, "%s: weight_decay must not be negative (got %g)", name,
+              u->weight_decay);
 }
 
 static void check_fraction (const char *name, const char *what, double v) {
@@ -72,7 +74,8 @@ static void check_fraction (const char *name, const char *what, double v) {
 }
 
 static Update sgd_update (const fnn_SgdOptions *s) {
-  Update u = { .lr = s->lr, .weight_decay = s->weight_decay,
+  Update u = { .lr = s->lr,
+               .weight_decay = s->weight_decay,
                .h = { s->momentum, s->dampening },
                .flag = { s->nesterov } };
   check_options("SGD", &u);
@@ -86,15 +89,15 @@ static Update sgd_update (const fnn_SgdOptions *s) {
 
 static Update adam_update (const fnn_AdamOptions *s) {
   const char *name = s->decoupled ? "AdamW" : "Adam";
-  Update u = { .lr = s->lr, .weight_decay = s->weight_decay,
+  Update u = { .lr = s->lr,
+               .weight_decay = s->weight_decay,
                .h = { s->beta1, s->beta2, s->eps },
                .flag = { s->decoupled, s->amsgrad } };
   check_options(name, &u);
   check_fraction(name, "beta1", s->beta1);
   check_fraction(name, "beta2", s->beta2);
   if (!(s->eps >= 0))
-    fnn_throw(FNN_EARG, "%s: eps must not be negative (got %g)", name,
-              s->eps);
+    fnn_throw(FNN_EARG, "%s: eps must not be negative (got %g)", name, s->eps);
   return u;
 }
 
@@ -233,6 +236,8 @@ void fnn_optimizer_set_state (fnn_Optimizer *o, fnn_Param *p, int k,
               o->rule->name);
   if (fnn_optimizer_state_name(o, k) == NULL)
     fnn_throw(FNN_EARG, "%s: there is no state %d", o->rule->name, k);
+  if (step < 0)
+    fnn_throw(FNN_EARG, "%s: %lld steps", o->rule->name, (long long)step);
   if (x != NULL && !tensor_same_shape(x, p->value))
     fnn_throw(FNN_ESHAPE, "%s: the state has shape %s, the parameter %s",
               o->rule->name, shape_text(x), shape_text(p->value));

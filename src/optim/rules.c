@@ -15,8 +15,9 @@ static void sgd_step (Tensor *p, const Tensor *g, Tensor *const *s,
   kernel(p, sgd)(p, g, s, u);
 }
 
-const OptimizerRule sgd_rule = { "SGD", { "momentum_buffer" }, sgd_nstate,
-                                 sgd_step };
+const OptimizerRule sgd_rule = {
+  "SGD", { "momentum_buffer" }, sgd_nstate, sgd_step
+};
 
 static int adam_nstate (const Update *u) { return u->flag[1] ? 3 : 2; }
 
@@ -26,6 +27,5 @@ static void adam_step (Tensor *p, const Tensor *g, Tensor *const *s,
 }
 
 const OptimizerRule adam_rule = {
-  "Adam", { "exp_avg", "exp_avg_sq", "max_exp_avg_sq" }, adam_nstate,
-  adam_step
+  "Adam", { "exp_avg", "exp_avg_sq", "max_exp_avg_sq" }, adam_nstate, adam_step
 };

@@ -7,8 +7,9 @@ local data, io = fnn.data, fnn.io
 local options = load "data/options"
 
 local ipairs, tostring, type = ipairs, tostring, type
-local concat, gsub, match, sub =
-  table.concat, string.gsub, string.match, string.sub
+local concat = table.concat
+local find, gsub, match, sub = string.find, string.gsub, string.match,
+                               string.sub
 local getenv, raise, check = internals.getenv, options.raise, options.check
 
 -- For each file the size and CRC-32 of its content, unzipped.
@@ -93,10 +94,12 @@ local function fetch_file(mirrors, folder, file, kind)
   local name, why = file_name(file, kind), {}
   for _, mirror in ipairs(mirrors) do
     local path = folder .. "/" .. name
-    local _, message = io.try_download(mirror .. "/" .. name, path,
+    local url = mirror .. "/" .. name
+    local _, message = io.try_download(url, path,
                                        { size = file[2], crc32 = file[3] })
     if io.is_file(path) then return path end
-    why[#why + 1] = "  " .. tostring(message)
+    message = tostring(message)
+    why[#why + 1] = "  " .. sub(message, find(message, url, 1, true) or 1)
   end
   return nil, concat(why, "\n")
 end

@@ -31,14 +31,19 @@ fnn.no_grad(f: function, ...: any) -> any
 fnn.enable_grad(f: function, ...: any) -> any
   The same, but recording; for use inside no_grad.
 
+fnn.detect_anomaly(f: function, ...: any) -> any
+  Calls f with the arguments and returns its results. A backward inside looks
+  at each gradient and raises at the first that is infinite or not a number,
+  with the name of the operation that made it. Slow: for finding a fault.
+
 fnn.is_grad_enabled() -> boolean
   Whether operations are recorded now.
 
 fnn.record(y: Tensor, name: string, inputs: Tensor[], back: function)
     -> Tensor
   Gives a result that the script computed a derivative of its own. back(gy) is
-  given the gradient of y and returns the gradient of each input in order, or
-  nil for one that has none. name is used in error messages.
+  given the gradient of y and returns one gradient for each input, in order, nil
+  for one that has none. name is used in error messages.
 
 Tensor:detach() -> Tensor
   The same values without their history; memory is shared.
@@ -47,8 +52,10 @@ Tensor:has_graph() -> boolean
   Whether a gradient would flow back from x.
 
 Tensor:register_hook(f: function)
-  f(g) is called with each gradient that reaches x. What it returns, if not nil,
-  takes its place.
+  f(g) is called with the gradient of x, once it is complete. What it returns,
+  if not nil, takes its place. It goes with the graph, or with the Param. Its
+  function must not hold x itself, if no backward will ever pass: such a circle
+  is not collected.
 
 fnn.gradcheck(f: function, inputs: Tensor[], options?: table)
     -> boolean, number

@@ -62,6 +62,10 @@ fnn.set_default_dtype(dtype: string)
 fnn.set_default_device(device: string)
   Where new tensors live.
 
+fnn.clock() -> number
+  Seconds since some moment: the difference of two is the time that passed,
+  which os.clock, adding up the work of all threads, does not tell.
+
 # Reading tensors
 
 print(x) shows the values, the ends only of a large tensor, and its shape,

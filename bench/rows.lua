@@ -1,0 +1,95 @@
+-- rows.lua - what run.lua measures of fnn: a worker that answers requests.
+--
+-- A request is a line "ROW SECONDS" on the standard input; the answer is a
+-- line with the seconds that one turn of ROW takes, measured over at least
+-- SECONDS.  rows.py is the same in PyTorch: the names are the same.
+--
+-- usage: fnn rows.lua wall|cpu
+
+local fnn = require "fnn"
+local nn, optim = fnn.nn, fnn.optim
+
+-- Each maker returns a function that does a row n times.
+local rows = {}
+
+local function mlp()
+  return nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10))
+end
+
+function rows.mlp_step()
+  local model = mlp()
+  local opt = optim.Adam(model:parameters(), { lr = 1e-3 })
+  local x, y = fnn.randn(128, 784), fnn.randint(0, 10, 128)
+  return function (n)
+    for _ = 1, n do
+      opt:zero_grad()
+      nn.cross_entropy(model(x), y):backward()
+      opt:step()
+    end
+  end
+end
+
+function rows.mlp_forward()
+  local model, x = mlp(), fnn.randn(128, 784)
+  return function (n)
+    fnn.no_grad(function () for _ = 1, n do model(x) end end)
+  end
+end
+
+-- One tensor of 64 MB.
+local large
+
+local function memory_bound(f)
+  return function ()
+    large = large or fnn.randn(16384, 1024)
+    return function (n) for _ = 1, n do f(large) end end
+  end
+end
+
+local weight, bias = fnn.ones(1024), fnn.zeros(1024)
+rows.layer_norm = memory_bound(function (x)
+  return x:layer_norm(1, weight, bias)
+end)
+rows.softmax = memory_bound(function (x) return x:softmax(-1) end)
+for _, name in ipairs { "gelu", "gelu_tanh", "silu", "exp", "tanh", "relu",
+                        "sum" } do
+  rows[name] = memory_bound(function (x) return x[name](x) end)
+end
+rows.add = memory_bound(function (x) return x + x end)
+rows.mul_ = memory_bound(function (x) return x:mul_(1.0) end)
+
+-- Tensors of one element: what an op costs beside its work.
+local a, b, c = fnn.ones(1), fnn.ones(1), fnn.Param(fnn.ones(1))
+local p, q = fnn.ones(4, 4), fnn.ones(4, 4)
+
+local small = {
+  one_add = function (n) for _ = 1, n do local _ = a + b end end,
+  one_add_ = function (n) for _ = 1, n do a:add_(b) end end,
+  one_add_graph = function (n) for _ = 1, n do local _ = c + b end end,
+  one_backward = function (n) for _ = 1, n do (c + b):backward() end end,
+  one_matmul = function (n) for _ = 1, n do p:matmul(q) end end,
+  one_numel = function (n) for _ = 1, n do a:numel() end end,
+}
+for name, f in pairs(small) do rows[name] = function () return f end end
+
+local clock = arg[1] == "cpu" and os.clock or fnn.clock
+
+local function measure(f, seconds)
+  local n = 1
+  f(1)
+  while true do
+    local start = clock()
+    f(n)
+    local t = clock() - start
+    if t >= seconds then return t / n end
+    n = math.max(n + 1, math.ceil(n * math.min(100, 1.2 * seconds / t)))
+  end
+end
+
+local ready = {}
+for line in io.lines() do
+  local name, seconds = line:match "^(%S+) (%S+)$"
+  ready[name] = ready[name] or rows[name]()
+  print(("%.9g"):format(measure(ready[name], tonumber(seconds))))
+  io.flush()
+end

@@ -1,0 +1,134 @@
+"""The peer of rows.lua: the same rows in PyTorch.
+
+usage: rows.py THREADS default|tuned wall|cpu
+
+tuned takes the fastest of PyTorch's own options; what the process's
+environment must be for it is in run.lua.
+"""
+
+import math
+import sys
+import time
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+torch.set_num_threads(int(sys.argv[1]))
+TUNED = sys.argv[2] == "tuned"
+clock = time.process_time if sys.argv[3] == "cpu" else time.perf_counter
+
+rows = {}
+
+
+def row(make):
+    rows[make.__name__] = make
+    return make
+
+
+def repeat(f):
+    def run(n):
+        for _ in range(n):
+            f()
+
+    return run
+
+
+def without_grad(f):
+    def run(n):
+        with torch.no_grad():
+            for _ in range(n):
+                f()
+
+    return run
+
+
+def mlp():
+    return nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10))
+
+
+@row
+def mlp_step():
+    model = mlp()
+    options = {"fused": True} if TUNED else {}
+    opt = torch.optim.Adam(model.parameters(), lr=1e-3, **options)
+    x, y = torch.randn(128, 784), torch.randint(0, 10, (128,))
+
+    def step():
+        opt.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        opt.step()
+
+    return repeat(step)
+
+
+@row
+def mlp_forward():
+    model, x = mlp(), torch.randn(128, 784)
+    return without_grad(lambda: model(x))
+
+
+large = None
+weight, bias = torch.ones(1024), torch.zeros(1024)
+
+memory_bound = {
+    "layer_norm": lambda x: F.layer_norm(x, (1024,), weight, bias),
+    "softmax": lambda x: torch.softmax(x, -1),
+    "gelu": F.gelu,
+    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
+    "silu": F.silu,
+    "exp": torch.exp,
+    "tanh": torch.tanh,
+    "relu": F.relu,
+    "sum": torch.sum,
+    "add": lambda x: x + x,
+    "mul_": lambda x: x.mul_(1.0),
+}
+
+
+def large_row(f):
+    def make():
+        global large
+        if large is None:
+            large = torch.randn(16384, 1024)
+        return without_grad(lambda: f(large))
+
+    return make
+
+
+for name, f in memory_bound.items():
+    rows[name] = large_row(f)
+
+a, b, c = torch.ones(1), torch.ones(1), torch.ones(1, requires_grad=True)
+p, q = torch.ones(4, 4), torch.ones(4, 4)
+
+small = {
+    "one_add": lambda: a + b,
+    "one_add_": lambda: a.add_(b),
+    "one_add_graph": lambda: c + b,
+    "one_backward": lambda: (c + b).backward(),
+    "one_matmul": lambda: p @ q,
+    "one_numel": lambda: a.numel(),
+}
+for name, f in small.items():
+    rows[name] = lambda f=f: repeat(f)
+
+
+def measure(f, seconds):
+    n = 1
+    f(1)
+    while True:
+        start = clock()
+        f(n)
+        t = clock() - start
+        if t >= seconds:
+            return t / n
+        n = max(n + 1, math.ceil(n * min(100, 1.2 * seconds / t)))
+
+
+ready = {}
+for line in sys.stdin:
+    name, seconds = line.split()
+    if name not in ready:
+        ready[name] = rows[name]()
+    print(f"{measure(ready[name], float(seconds)):.9g}", flush=True)
