@@ -90,8 +90,16 @@ static void replace (Param *p, Tensor *x) {
 void fnn_set_value (Param *p, Tensor *x) {
   check_fits("set_value", p, x);
   tensor_check_device("set_value", p->value, x);
-  x = tensor_convert(x, (fnn_Dtype)p->value->dtype);
-  kernel(p->value, copy)(p->value, x);
+  if (p->value->storage->readonly)
+    fnn_throw(FNN_EARG, "set_value: the weight of shape %s is read-only",
+              shape_text(p->value));
+  Tensor *y = tensor_convert(x, (fnn_Dtype)p->value->dtype);
+  if (tensor_overlaps(p->value, y)) { /* as if through a buffer */
+    x = y;
+    y = tensor_like(x);
+    kernel(y, copy)(y, x);
+  }
+  kernel(p->value, copy)(p->value, y);
   tensor_written(p->value);
 }
 

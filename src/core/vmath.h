@@ -493,6 +493,12 @@ static inline double normal_cdf_f64 (double x) {
 ** =======================================================
 */
 
+/* v as an integer; what does not fit saturates, NaN is 0. */
+static inline int64_t integer_of (double v) {
+  if (v >= 0x1p63) return INT64_MAX;
+  return v >= -0x1p63 ? (int64_t)v : v < 0 ? INT64_MIN : 0;
+}
+
 /* Sums and products of int64 that wrap. */
 #define WRAP(x, op, y) ((int64_t)((uint64_t)(x)op(uint64_t)(y)))
 

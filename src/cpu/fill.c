@@ -2,6 +2,8 @@
 
 #include "sweep.h"
 
+#include "../core/vmath.h"
+
 #ifdef CPU_ANY
 
 /* Writes a run of the value into the buffer; reads nothing. */
@@ -21,7 +23,7 @@ static void fill_float (void *z_, const void *const *in, int64_t n, double a,
 
 static void fill_int (void *z_, const void *const *in, int64_t n, double a,
                       double b) {
-  int64_t *z = z_, v = (int64_t)a;
+  int64_t *z = z_, v = integer_of(a);
   (void)in, (void)b;
   LANES for (int64_t i = 0; i < n; i++) z[i] = v;
 }
@@ -38,7 +40,7 @@ void CPU (fill)(Tensor *y, double value) {
   s.a = value;
   if (y->dtype == FNN_BOOL || y->dtype == FNN_U8) {
     s.at[0].lane = y->dtype;
-    s.a = y->dtype == FNN_BOOL ? value != 0 : (uint8_t)(int64_t)value;
+    s.a = y->dtype == FNN_BOOL ? value != 0 : (uint8_t)integer_of(value);
     s.loop = fill_byte;
   } else if (s.at[0].lane == FNN_I64) s.loop = fill_int;
   else s.loop = s.at[0].lane == FNN_F64 ? fill_double : fill_float;

@@ -186,7 +186,7 @@ void CPU (zip_number)(int op, Tensor *z, const Tensor *x, double v,
   n->dtype = n->lane = s.at[left ? 2 : 1].lane;
   memset(n->stride, 0, sizeof n->stride);
   s.count = 3;
-  if (n->lane == FNN_I64) number.i = (int64_t)v;
+  if (n->lane == FNN_I64) number.i = integer_of(v);
   else if (n->lane == FNN_F64) number.d = v;
   else number.f = (float)v;
   run(&s, op);

@@ -8,8 +8,16 @@ static const fnn_Device *device_or_cpu (const fnn_Device *d) {
   return d != NULL ? d : device_cpu();
 }
 
+/* Throws for a number that an integer dtype has no place for at all. */
+static void check_value (const char *op, double v, fnn_Dtype t) {
+  if (dtype_is_float(t) || t == FNN_BOOL) return;
+  if (!(v >= -0x1p63 && v < 0x1p63))
+    fnn_throw(FNN_EARG, "%s: %g does not fit %s", op, v, fnn_dtype_name(t));
+}
+
 Tensor *fnn_full (int ndim, const int64_t *shape, double value, fnn_Dtype t,
                   const fnn_Device *d) {
+  check_value("full", value, t);
   Tensor *y = tensor_new(ndim, shape, t, device_or_cpu(d));
   kernel(y, fill)(y, value);
   return y;
@@ -68,6 +76,7 @@ Tensor *fnn_eye (int64_t n, int64_t m, fnn_Dtype t, const fnn_Device *d) {
 
 void fnn_fill_ (Tensor *x, double value) {
   tensor_check_write("fill_", x);
+  check_value("fill_", value, (fnn_Dtype)x->dtype);
   kernel(x, fill)(x, value);
   tensor_written(x);
 }
