@@ -28,9 +28,8 @@ enum { NARROW = 4 * TILE_COLS, WIDE = 16 * TILE_COLS };
 enum {
   ALONE = 400000,         /* multiplications that one thread does by itself */
   TASK = VEC * 100000000, /* that a task has at most: it ends within 50 ms */
-  AREA = 65536, /* elements of c that a task has rather than less work */
-  PACKING = 16, /* multiplications that packing an element costs */
-  STACK = 4096  /* reals of scratch that lie on the stack */
+  PACKING = 16,           /* multiplications that packing an element costs */
+  STACK = 4096            /* reals of scratch that lie on the stack */
 };
 
 /* Depth of the blocks that k is cut into: about equal, a multiple of 8. */
@@ -163,11 +162,12 @@ static void slice_rows (const Gemm *g, Slice s, const Columns *at, real *ap) {
   }
 }
 
-/* The columns from at->j on, of which `left` are left: all in packed, one
-** panel of b in place, or as many as are packed now at bp. */
-static void take_columns (const Gemm *g, Columns *at, int64_t left,
-                          int64_t most, real *bp, const real *packed) {
-  int64_t panel = gemm_panel(at->k);
+/* The columns of s from at->j on: all in packed, one panel of b in place, or as
+** many as are packed now at bp.  What comes next is columns beside these, or
+** the first ones of the next block of k. */
+static void take_columns (const Gemm *g, Slice s, Columns *at, real *bp,
+                          const real *packed) {
+  int64_t panel = gemm_panel(at->k), left = s.j + s.n - at->j;
   at->b = (Block){ .b = bp, .ldb = TILE_COLS, .panel = panel };
   if (packed != NULL) {
     int64_t depth = gemm_depth(g->k), size = panels(g->n) * gemm_panel(depth);
@@ -186,15 +186,18 @@ static void take_columns (const Gemm *g, Columns *at, int64_t left,
     at->b.b = b.data;
     at->b.ldb = b.row;
   } else {
-    at->n = min64(most, left);
+    at->n = min64(columns(s.m), left);
     CPU(gemm_pack_b)(at->n, at->k, b, bp);
   }
   if (left > at->n)
     fetch_next(&at->b, operand_at(b, 0, at->n), min64(at->n, left - at->n));
+  else if (at->k0 + at->k < s.k1)
+    fetch_next(&at->b, operand_at(g->b, at->k0 + at->k, s.j),
+               min64(at->n, s.n));
 }
 
 /* packed: all of b as gemm_prepack left it, or NULL. */
-static void slice_run (const Gemm *g, Slice s, real *scratch,
+static void strip_run (const Gemm *g, Slice s, real *scratch,
                        const real *packed) {
   int64_t depth = gemm_depth(g->k);
   real *bp = scratch + a_scratch(g, s.m);
@@ -202,11 +205,22 @@ static void slice_run (const Gemm *g, Slice s, real *scratch,
   do {
     at.k = min64(depth, s.k1 - at.k0);
     for (at.j = s.j; at.j < s.j + s.n; at.j += at.n) {
-      take_columns(g, &at, s.j + s.n - at.j, columns(s.m), bp, packed);
+      take_columns(g, s, &at, bp, packed);
       slice_rows(g, s, &at, scratch);
     }
     at.k0 += depth;
   } while (at.k0 < s.k1);
+}
+
+/* Few rows go through all columns for each block of k, so that a is packed
+** once; many go through all k for some columns, so that c is in reach. */
+static void slice_run (const Gemm *g, Slice s, real *scratch,
+                       const real *packed) {
+  int64_t end = s.j + s.n, most = s.m > ROWS ? WIDE : s.n;
+  for (; s.j < end; s.j += most) {
+    s.n = min64(most, end - s.j);
+    strip_run(g, s, scratch, packed);
+  }
 }
 
 /* }====================================================== */
@@ -248,8 +262,8 @@ static void slices_cut (Slices *p, int64_t pieces, int width) {
     int64_t m = divide_up(g->m, down);
     int64_t n = divide_up(panels(g->n), pieces / down) * TILE_COLS;
     int64_t rounds = divide_up(divide_up(g->m, m) * divide_up(g->n, n), width);
-    double cost = (double)rounds *
-                  ((double)m * (double)n + PACKING * ((double)m + (double)n));
+    double packed = (double)m * (double)divide_up(n, WIDE) + (double)n;
+    double cost = (double)rounds * ((double)m * (double)n + PACKING * packed);
     if (cost >= least) continue;
     least = cost;
     p->m = m;
@@ -258,14 +272,14 @@ static void slices_cut (Slices *p, int64_t pieces, int width) {
   p->across = divide_up(g->n, p->n);
 }
 
-/* As many tasks as threads; more where they would take long, and if that makes
-** them small, a part of k at a time. */
+/* As many tasks as threads, since large ones pack least; where they would take
+** long a part of k at a time, and where even one block would, more of them. */
 static void slices_run (const Gemm *g, int width, const real *packed) {
   Slices p = { .g = g, .packed = packed };
-  int64_t depth = gemm_depth(g->k), area = divide_up(g->m * g->n, AREA);
-  int64_t rounds = 1 + (int64_t)(work_of(g) / TASK / width);
-  slices_cut(&p, max64(width, min64(rounds * width, area)), width);
-  int64_t blocks = max64(1, TASK / (p.m * p.n) / max64(depth, 1));
+  int64_t depth = max64(gemm_depth(g->k), 1);
+  int64_t each = divide_up(g->m * g->n, width);
+  slices_cut(&p, width * divide_up(each, TASK / depth), width);
+  int64_t blocks = max64(1, TASK / depth / (p.m * p.n));
   int64_t tasks = divide_up(g->m, p.m) * p.across;
   p.each = slice_scratch(g, p.m, p.n, packed != NULL);
   int64_t reals = p.each * (tasks > 1 ? threads_width() : 1);

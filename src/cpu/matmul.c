@@ -84,11 +84,11 @@ static void batch_task (void *ud, int64_t task, int worker) {
 /* Many small products go each to one thread; few or large ones one by one to
 ** all threads. */
 static void batch_run (Batch *p) {
-  enum { SMALL = 400000, MIDDLING = 8000000, SHARE = 200000 };
+  enum { SMALL = 400000, MIDDLING = 8000000, SHARE = 300000, CALL = 2000 };
   int width = threads_width();
   double work = (double)p->g.m * (double)p->g.n * (double)p->g.k;
   if (work <= SMALL || (work <= MIDDLING && p->count >= 2 * width)) {
-    p->each = max64(1, (int64_t)(SHARE / max64(1, (int64_t)work)));
+    p->each = max64(1, (int64_t)(SHARE / (work + CALL)));
     p->scratch_each = (CPU(gemm_scratch)(&p->g) + 15) / 16 * 16;
     p->scratch = mem_scratch((size_t)(p->scratch_each * width) * sizeof(real));
     threads_run((p->count + p->each - 1) / p->each, batch_task, p);
