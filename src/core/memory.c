@@ -2,10 +2,12 @@
 **
 ** An account counts what its contexts hold.  A fresh page of the system costs
 ** about as much as computing on it, so freed storage is kept, bytes and all,
-** in lists by size class (eight to a doubling) and handed out again.  Idle
-** bytes, with the headers that object.c keeps, are at most as many as the live
-** ones, or IDLE_MIN: a collector frees what it finds all at once, up to half
-** of what was live and one tensor more, and the next ops want it back.  The
+** in lists by size class (eight to a doubling) and handed out again.  A
+** collector frees what it finds all at once and the next ops want it back, so
+** live and idle bytes together may reach the crest: the most that was live of
+** late, and a quarter more since classes do not crest at once.  Late are this
+** era and the last; an era ends when ERA times its crest were freed.  IDLE_MIN
+** bytes may be idle in any case, with the headers that object.c keeps.  The
 ** oldest go first.  What is tiny each context keeps for itself, without a
 ** lock, counted and holding its account as if it were in use; fnn_memory
 ** tells it as idle.
@@ -34,7 +36,7 @@ enum {
   TINY_KEEP = 1 << 20 /* of them in a context */
 };
 
-static const uint64_t IDLE_MIN = 64 << 20;
+static const uint64_t IDLE_MIN = 64 << 20, ERA = 8;
 
 struct Account {
   atomic_int refs; /* contexts and storages */
@@ -42,6 +44,8 @@ struct Account {
   _Atomic uint64_t live, peak, limit;
   pthread_mutex_t lock; /* of what follows */
   uint64_t idle;
+  uint64_t crest, last_crest; /* the most that was live this era, and last */
+  uint64_t freed;             /* bytes, this era */
   fnn_Storage *newest, *oldest;
   fnn_Storage *free[DEVICES][CLASSES];
 };
@@ -283,7 +287,10 @@ FNN_NORETURN static void out_of_memory (Account *a, const char *where,
 static bool over_limit (Account *a, uint64_t bytes) {
   uint64_t limit = a->limit;
   if (limit == 0) return false;
-  if (a->live + a->idle + bytes > limit) trim(a, 0);
+  pthread_mutex_lock(&a->lock);
+  uint64_t idle = a->idle;
+  pthread_mutex_unlock(&a->lock);
+  if (a->live + idle + bytes > limit) trim(a, 0);
   return a->live + bytes > limit;
 }
 
@@ -434,14 +441,29 @@ fnn_Storage *storage_retain (fnn_Storage *s) {
   return s;
 }
 
+/* How many bytes may be idle now that some more are. */
+static uint64_t idle_most (Account *a, uint64_t bytes) {
+  uint64_t live = a->live;
+  if (a->crest < live + bytes) a->crest = live + bytes;
+  a->freed += bytes;
+  if (a->freed / ERA > a->crest) {
+    a->last_crest = a->crest;
+    a->crest = live;
+    a->freed = 0;
+  }
+  uint64_t crest = a->crest > a->last_crest ? a->crest : a->last_crest;
+  uint64_t held = crest + crest / 4;
+  uint64_t most = held > live ? held - live : 0;
+  return (most > IDLE_MIN ? most : IDLE_MIN) - SPARE_MAX;
+}
+
 /* Keeps s for later, or gives it back when enough is kept. */
 static void storage_idle (Account *a, fnn_Storage *s) {
   size_t capacity;
   int k = class_of(s->capacity, &capacity);
   pthread_mutex_lock(&a->lock);
   link_idle(a, s, k);
-  uint64_t live = a->live;
-  uint64_t most = (live > IDLE_MIN ? live : IDLE_MIN) - SPARE_MAX;
+  uint64_t most = idle_most(a, s->capacity);
   bool much = a->idle > most;
   pthread_mutex_unlock(&a->lock);
   if (much) trim(a, most);

@@ -73,6 +73,7 @@ static void forward_rows (void *ud, int64_t lo, int64_t hi) {
     const real *x = k->x + o * k->n;
     real *y = k->y + o * k->n;
     double n = (double)k->n;
+    if (k->stream) run_prefetch(x + k->n, (size_t)k->n * sizeof *x);
     real mean = (real)(sum_row(x, k->n) / n);
     double var = spread_row(x, k->n, mean) / n;
     real r = (real)(1 / sqrt(var + k->eps));

@@ -122,6 +122,7 @@ static void softmax_rows (void *ud, int64_t lo, int64_t hi) {
   for (int64_t o = lo; o < hi; o++) {
     const real *x = k->x + o * k->n;
     real *y = k->y + o * k->n, *e = k->stream ? buf : y;
+    if (k->stream) run_prefetch(x + k->n, (size_t)k->n * sizeof *x);
     real m = CPU(row_max)(x, k->n);
     double s = CPU(row_exp_sum)(k->log ? NULL : e, x, k->n, m);
     if (k->log) shift_row(e, x, k->n, m + log((real)s));

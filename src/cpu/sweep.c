@@ -82,7 +82,11 @@ void ONCE (sweep_open)(Sweep *s, int count, const Tensor *const *t) {
 /* One run of n elements along the last dim; p: where the operands are.  A
 ** buffer that holds a repeated element is filled once. */
 static void run_row (const Sweep *s, char *const *p, int64_t n) {
-  _Alignas(64) char buf[SWEEP_MAX][BLOCK * sizeof(int64_t)];
+  /* Off the place in a page where large operands begin: a load that has the
+  ** low bits of a store just done is held back. */
+  enum { PAGE = 4096, OFF = 1024, RUN = BLOCK * sizeof(int64_t) };
+  _Alignas(PAGE) char room[OFF + SWEEP_MAX * RUN];
+  char(*buf)[RUN] = (char(*)[RUN])(room + OFF);
   const Operand *z = &s->at[0];
   int last = s->ndim - 1;
   bool direct = !s->stream && z->dtype == z->lane && z->stride[last] == 1;
@@ -100,6 +104,8 @@ static void run_row (const Sweep *s, char *const *p, int64_t n) {
       if (stride == 0 && i > 0) continue;
       fnn_Dtype t = (fnn_Dtype)x->dtype;
       const char *from = p[j] + i * stride * (int64_t)fnn_dtype_size(t);
+      size_t run = (size_t)m * fnn_dtype_size(t);
+      if (s->stream && stride == 1) run_prefetch(from + run, run);
       in[j - 1] =
           ONCE(run_load)(buf[j], from, t, (fnn_Dtype)x->lane, stride, m);
     }
