@@ -1,10 +1,14 @@
 -- parity_spec.lua - fnn beside PyTorch: every family of spec/fixtures/parity,
--- in f64 and f32.
+-- in f64 and f32; and that nothing goes without.
 
+local fnn = require "fnn"
+local gradcases = require "spec.support.gradcases"
 local parity = require "spec.support.parity"
 
+local families = parity.families()
+
 describe("parity", function ()
-  for _, family in ipairs(parity.families()) do
+  for _, family in ipairs(families) do
     describe("of " .. family.name, function ()
       for i, case in ipairs(family.cases) do
         for _, dtype in ipairs { "f64", "f32" } do
@@ -22,3 +26,72 @@ describe("parity", function ()
     end)
   end
 end)
+
+-- {======================================================
+-- Coverage
+-- =======================================================
+
+local function words (text)
+  local set = {}
+  for word in text:gmatch "%S+" do set[word] = true end
+  return set
+end
+
+-- Random, or nothing that PyTorch has: their specs hold them.
+local elsewhere = {
+  op = words "dropout record to cross_entropy mse",
+  module = words "Dropout Hardsigmoid Identity ModuleList ModuleDict",
+  optimizer = {},
+}
+
+-- The names of a library's classes that have a method.
+local function classes (library, method)
+  local names = {}
+  for name, value in pairs(library) do
+    if name:find "^%u" and not name:find "Loss$" and
+       type(value) == "table" and value[method] then
+      names[name] = true
+    end
+  end
+  return names
+end
+
+local function ops ()
+  local names = {}
+  for _, case in ipairs(gradcases.cases) do names[case.op] = true end
+  return names
+end
+
+-- Those of names that no family has a case for.
+local function missing (kind, names)
+  local have, list = {}, {}
+  for _, family in ipairs(families) do
+    for _, case in ipairs(family.cases) do
+      if case[kind] then have[case[kind]] = true end
+    end
+  end
+  for name in pairs(names) do
+    if not have[name] and not elsewhere[kind][name] then
+      list[#list + 1] = name
+    end
+  end
+  table.sort(list)
+  return table.concat(list, ", ")
+end
+
+describe("the parity table", function ()
+  it("has every op with a derivative", function ()
+    assert.equal("", missing("op", ops()))
+  end)
+
+  it("would miss one that is planted", function ()
+    assert.equal("planted", missing("op", { planted = true, softmax = true }))
+    assert.equal("Planted", missing("module", { Planted = true }))
+  end)
+
+  it("has every module", function ()
+    assert.equal("", missing("module", classes(fnn.nn, "forward")))
+  end)
+end)
+
+-- }======================================================
