@@ -248,7 +248,8 @@ FNN_API fnn_Tensor *fnn_wrap (fnn_Dtype t, int ndim, const int64_t *shape,
                               bool readonly);
 
 /* The first element of a contiguous CPU tensor; throws for any other.
-** fnn_mutable_data counts a write (see versions in DESIGN). */
+** fnn_mutable_data counts a write: derivatives and copies made from the tensor
+** before are refused after.  Call it again for each later write. */
 FNN_API const void *fnn_data (const fnn_Tensor *x);
 FNN_API void *fnn_mutable_data (fnn_Tensor *x);
 

@@ -199,8 +199,9 @@ struct fnn_Storage {
 
 typedef enum Order { ROWMAJOR, CHANNELSLAST } Order;
 
-/* A view of a storage.  source: what made it, and so what a gradient flows
-** back to: a Node, a Param (a leaf) or NULL (plain data). */
+/* A view of a storage.  source: what made it: a Node, the Param whose value
+** it is, or NULL (plain data); graph_source tells what of it takes part in
+** the graph. */
 struct fnn_Tensor {
   Object o;
   fnn_Storage *storage;
@@ -387,18 +388,22 @@ typedef struct Slot {
   Tensor *t[4]; /* retained; NULL where unused */
 } Slot;
 
+/* What was made from a weight: a packed or transformed copy. */
+typedef struct Derived {
+  struct Derived *next;
+  const void *key;
+  Object *o; /* retained */
+} Derived;
+
 struct fnn_Param {
   Object o;
-  Tensor *value; /* its source is this Param (not counted) unless frozen */
+  Tensor *value; /* its source is this Param, not counted */
   Tensor *grad;  /* plain, or NULL */
   bool frozen;
   Slot *slots;
   Object *hooks;
-  /* What is derived from the weight (packed copies): valid while storage
-  ** and version are these. */
-  Object *derived;
-  const fnn_Storage *derived_of;
-  unsigned derived_version;
+  Derived *derived;
+  unsigned derived_version; /* of the storage that they were made from */
 };
 
 typedef fnn_Param Param;
@@ -407,11 +412,25 @@ extern const Type param_type, node_type, tensor_type, generator_type;
 /* The slot of owner, made zeroed when make is set; else NULL. */
 Slot *param_slot (Param *p, const void *owner, bool make);
 void param_drop_slot (Param *p, const void *owner);
-/* The Param that x is the value of, or NULL. */
+/* The Param that x is the value of, frozen or not; or NULL. */
 static inline Param *param_of (const Tensor *x) {
   Object *s = x->source;
   return s != NULL && s->type == &param_type ? (Param *)s : NULL;
 }
+/* What a gradient of x flows back to: a Node, a trainable Param or NULL. */
+static inline Object *graph_source (const Tensor *x) {
+  const Param *p = param_of(x);
+  return p != NULL && p->frozen ? NULL : x->source;
+}
+
+/* The object that param_derive kept for key, borrowed; NULL when there is
+** none or the weight was written, replaced or moved since.  A key is the
+** address of something constant: it says what is derived, and how. */
+void *param_derived (Param *p, const void *key);
+/* Keeps o for key in the place of what was there; what o's Type destroys goes
+** with it.  Keeps nothing over a host's writable memory, which changes
+** unseen. */
+void param_derive (Param *p, const void *key, void *o);
 
 /* }====================================================== */
 

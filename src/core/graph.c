@@ -64,12 +64,12 @@ Node *graph_record (Tensor *y, const Rule *rule, int n, Tensor *const *x,
                     int nsave) {
   if (!context()->grad_mode) return NULL;
   bool any = false;
-  for (int i = 0; i < n; i++) any = any || x[i]->source != NULL;
+  for (int i = 0; i < n; i++) any = any || graph_source(x[i]) != NULL;
   if (!any) return NULL;
   Node *k = node_new(n, nsave);
   k->rule = rule;
   k->nin = n;
-  for (int i = 0; i < n; i++) k->in[i] = fnn_retain(x[i]->source);
+  for (int i = 0; i < n; i++) k->in[i] = fnn_retain(graph_source(x[i]));
   k->dtype = y->dtype;
   k->ndim = y->ndim;
   memcpy(k->shape, y->shape, sizeof k->shape);
@@ -78,7 +78,7 @@ Node *graph_record (Tensor *y, const Rule *rule, int n, Tensor *const *x,
 }
 
 bool graph_is_on (const Tensor *x) {
-  return context()->grad_mode && x->source != NULL;
+  return context()->grad_mode && graph_source(x) != NULL;
 }
 
 void graph_save (Node *n, int k, const Tensor *x) {
@@ -115,7 +115,7 @@ fnn_Dtype graph_dtype (const Node *n, int i) {
                                             : ((const Node *)s)->dtype);
 }
 
-bool fnn_has_graph (const Tensor *x) { return x->source != NULL; }
+bool fnn_has_graph (const Tensor *x) { return graph_source(x) != NULL; }
 
 bool fnn_grad_mode (bool on) {
   fnn_Context *c = context();
@@ -165,7 +165,7 @@ FNN_NORETURN static void throw_spent (const Node *n) {
 }
 
 void fnn_hook (Tensor *x, fnn_Hook f, void (*release)(void *ud), void *ud) {
-  Object *s = x->source;
+  Object *s = graph_source(x);
   if (s == NULL)
     fnn_throw(FNN_EGRAPH,
               "hook: no gradient reaches this tensor of shape %s "
@@ -526,7 +526,7 @@ static Walk *walk_new (bool collects, int n, fnn_Param *const *want) {
 }
 
 static void walk (Walk *w, Tensor *x, Tensor *gy, bool keep) {
-  Object *s = x->source;
+  Object *s = graph_source(x);
   if (s == NULL)
     fnn_throw(FNN_EGRAPH,
               "backward: nothing to differentiate: the tensor of "

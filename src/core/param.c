@@ -3,7 +3,11 @@
 ** A Param owns the tensor that it hands out.  That tensor's source is the
 ** Param, without a count, or the two would hold each other; nodes that have
 ** the Param as an input do count it.  So a tensor's source is released only
-** when it is a node, and a Param that goes leaves its tensor plain. */
+** when it is a node, and a Param that goes leaves its tensor plain.
+**
+** What is derived from the weight holds while the storage's version stays.
+** Its address need not be looked at: the Param holds the storage, so that no
+** other one can take its place, and drops what is derived when it lets go. */
 
 #include "core.h"
 
@@ -12,13 +16,25 @@ static void slot_free (Slot *s) {
   mem_free(s, sizeof *s);
 }
 
+/* Drops what d points to. */
+static void derived_cut (Derived **at) {
+  Derived *d = *at;
+  *at = d->next;
+  fnn_release(d->o);
+  mem_free(d, sizeof *d);
+}
+
+static void derived_drop (Param *p) {
+  while (p->derived != NULL) derived_cut(&p->derived);
+}
+
 static void param_destroy (void *o) {
   Param *p = o;
   if (p->value != NULL) p->value->source = NULL;
   fnn_release(p->value);
   fnn_release(p->grad);
   fnn_release(p->hooks);
-  fnn_release(p->derived);
+  derived_drop(p);
   while (p->slots != NULL) {
     Slot *s = p->slots;
     p->slots = s->next;
@@ -27,9 +43,6 @@ static void param_destroy (void *o) {
 }
 
 const Type param_type = { "param", param_destroy };
-
-/* Marks the value as a leaf, or as plain data. */
-static void mark (Param *p) { p->value->source = p->frozen ? NULL : &p->o; }
 
 static void check_float (const Tensor *x, fnn_Dtype t) {
   if (!dtype_is_float(t))
@@ -41,7 +54,7 @@ fnn_Param *fnn_param (Tensor *x) {
   check_float(x, (fnn_Dtype)x->dtype);
   Param *p = object_new(&param_type, sizeof *p);
   p->value = fnn_retain(tensor_alias(tensor_dense(x)));
-  mark(p);
+  p->value->source = &p->o;
   return p;
 }
 
@@ -56,7 +69,6 @@ void fnn_freeze (Param *p, bool frozen) {
     fnn_release(p->grad);
     p->grad = NULL;
   }
-  mark(p);
 }
 
 static void check_fits (const char *op, const Param *p, const Tensor *x) {
@@ -84,7 +96,8 @@ static void replace (Param *p, Tensor *x) {
   p->value->source = NULL;
   fnn_release(p->value);
   p->value = y;
-  mark(p);
+  y->source = &p->o;
+  derived_drop(p);
 }
 
 void fnn_set_value (Param *p, Tensor *x) {
@@ -151,4 +164,26 @@ void param_drop_slot (Param *p, const void *owner) {
       slot_free(s);
       return;
     }
+}
+
+void *param_derived (Param *p, const void *key) {
+  if (p->derived == NULL) return NULL;
+  if (p->derived_version != p->value->storage->version) derived_drop(p);
+  for (Derived *d = p->derived; d != NULL; d = d->next)
+    if (d->key == key) return d->o;
+  return NULL;
+}
+
+void param_derive (Param *p, const void *key, void *o) {
+  const fnn_Storage *s = p->value->storage;
+  if (s->wrapped && !s->readonly) return;
+  unsigned version = s->version;
+  Derived *d = mem_new(sizeof *d);
+  if (p->derived_version != version) derived_drop(p);
+  Derived **at = &p->derived;
+  while (*at != NULL && (*at)->key != key) at = &(*at)->next;
+  if (*at != NULL) derived_cut(at);
+  *d = (Derived){ .next = p->derived, .key = key, .o = fnn_retain(o) };
+  p->derived = d;
+  p->derived_version = version;
 }

@@ -173,7 +173,7 @@ void tensor_check_write (const char *op, const Tensor *x) {
                 "%s: the tensor of shape %s is expanded: several of "
                 "its elements share one place (clone it first)",
                 op, shape_text(x));
-  if (context()->grad_mode && x->source != NULL)
+  if (context()->grad_mode && graph_source(x) != NULL)
     fnn_throw(FNN_EGRAPH,
               "%s: an in-place op on %s of shape %s cannot be "
               "recorded (use no_grad, or the op that makes a new tensor)",
