@@ -397,8 +397,8 @@ static void train (void *ud) {
   Param *w[] = { fnn_param(random_matrix(7, 5, g)),
                  fnn_param(fnn_zeros(1, &seven, FNN_F32, NULL)),
                  fnn_param(random_matrix(7, 4, g)) };
-  fnn_Optimizer *o = fnn_adam();
-  fnn_adam_group(o, 3, w, &(fnn_AdamOptions)FNN_ADAM_INIT);
+  fnn_Optimizer *o = fnn_optimizer("Adam");
+  fnn_optimizer_group(o, 3, w, 0, NULL);
   double sum = 0;
   for (int i = 0; i < 2; i++) {
     size_t m = fnn_mark();
