@@ -92,9 +92,9 @@ void fnn_lerp_ (Tensor *x, Tensor *y, double share) {
   Update u = { .scale = 1, .step = share };
   Tensor *to = tensor_dense(x);
   y = tensor_convert(tensor_dense(apart_from(x, y)), (fnn_Dtype)x->dtype);
+  tensor_written(x);
   kernel(to, optimize)(FORMULA_lerp, to, y, NULL, &u);
   if (to->storage != x->storage) kernel(x, copy)(x, to);
-  tensor_written(x);
 }
 
 void fnn_copy_ (Tensor *x, Tensor *y) {

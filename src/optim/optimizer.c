@@ -135,6 +135,7 @@ static void check_param (const fnn_Optimizer *o, const Param *p) {
 static void update (fnn_Optimizer *o, const Values *v, Param *p,
                     double scale) {
   const OptimizerRule *r = o->rule;
+  const Tensor *g = tensor_dense(p->grad);
   Slot *s = param_slot(p, o, false);
   Update u = { .scale = value(v, maximize) != 0 ? -scale : scale };
   unsigned needs = r->needs(v, p->value);
@@ -143,7 +144,6 @@ static void update (fnn_Optimizer *o, const Values *v, Param *p,
     state[k] = needs >> k & 1 ? s->t[k] : NULL;
   s->step++;
   r->constants(v, s, &u);
-  const Tensor *g = tensor_dense(p->grad);
   tensor_written(p->value);
   if (r->update != NULL) r->update(p->value, g, state, &u, v);
   else kernel(p->value, optimize)((Formula)r->formula, p->value, g, state, &u);
