@@ -86,7 +86,8 @@ describe("the state of", function ()
     }
     for name, want in pairs(names) do
       local p = params()[1]
-      local opt = optim[name]({ p }, name == "SGD" and { momentum = 0.9 } or nil)
+      local options = name == "SGD" and { momentum = 0.9 } or nil
+      local opt = optim[name]({ p }, options)
       support.step(opt, function () return (p * p):sum() end)
       local dict = opt:state_dict()
       for i, key in ipairs(want) do assert.equal("0." .. key, dict[i]) end

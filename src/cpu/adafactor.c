@@ -157,8 +157,11 @@ void CPU (adafactor)(Tensor *p, const Tensor *g, Tensor *const *s,
                      const Update *u, double small, double most) {
   if (p->numel == 0) return;
   bool flat = p->ndim < 2;
-  Matrices m = { .p = tensor_data(p), .g = tensor_data(g), .scale = u->scale,
-                 .take = u->take2, .least = least_of(u->eps),
+  Matrices m = { .p = tensor_data(p),
+                 .g = tensor_data(g),
+                 .scale = u->scale,
+                 .take = u->take2,
+                 .least = least_of(u->eps),
                  .shrink = (real)u->shrink };
   m.c = flat ? 1 : p->shape[p->ndim - 1];
   m.r = flat ? p->numel : p->shape[p->ndim - 2];
@@ -177,7 +180,7 @@ void CPU (adafactor)(Tensor *p, const Tensor *g, Tensor *const *s,
   double n = (double)p->numel, size = sqrt(total(&m) / n);
   threads_run(tasks, updates, &m);
   double over = sqrt(total(&m) / n) / most;
-  m.step = (real)((size > small ? size : small) * u->step /
-                  (over > 1 ? over : 1));
+  m.step =
+      (real)((size > small ? size : small) * u->step / (over > 1 ? over : 1));
   threads_run(tasks, apply, &m);
 }

@@ -20,7 +20,7 @@ typedef struct Pass {
 
 /* a, b and c stay 0 where there is no such state. */
 #define FORMULA(name, needs, s0, s1, s2, ...) \
-  static inline __attribute__((always_inline)) void name##_loop ( \
+  static inline __attribute__((always_inline)) void name##_loop( \
       const Pass *x, int64_t lo, int64_t hi, const bool A, const bool B, \
       const bool C) { \
     real *restrict xp = x->p, *restrict xa = x->s[0], *restrict xb = x->s[1], \
@@ -37,12 +37,12 @@ typedef struct Pass {
       if (C) xc[i] = c; \
     } \
   } \
-  static void name##_range (void *ud, int64_t lo, int64_t hi) { \
+  static void name##_range(void *ud, int64_t lo, int64_t hi) { \
     const Pass *x = ud; \
-    int have = (x->s[0] != NULL) | (x->s[1] != NULL) << 1 | \
-               (x->s[2] != NULL) << 2; \
-    const int may = needs | (s0 != NULL) | (s1 != NULL) << 1 | \
-                    (s2 != NULL) << 2; \
+    int have = \
+        (x->s[0] != NULL) | (x->s[1] != NULL) << 1 | (x->s[2] != NULL) << 2; \
+    const int may = \
+        needs | (s0 != NULL) | (s1 != NULL) << 1 | (s2 != NULL) << 2; \
     CASE(name, needs, may, 0) \
     CASE(name, needs, may, 1) \
     CASE(name, needs, may, 2) \
@@ -56,7 +56,7 @@ typedef struct Pass {
 /* The loop for one set of states, unless the row cannot have that. */
 #define CASE(name, needs, may, set) \
   if (((set) & (needs)) == (needs) && ((set) & ~(may)) == 0 && have == (set)) \
-    name##_loop(x, lo, hi, (set) & 1, ((set) & 2) != 0, ((set) & 4) != 0);
+    name##_loop(x, lo, hi, (set)&1, ((set)&2) != 0, ((set)&4) != 0);
 
 #include "../core/optim.def"
 #undef FORMULA

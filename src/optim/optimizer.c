@@ -64,8 +64,8 @@ static void check_params (const fnn_Optimizer *o, int n, fnn_Param *const *p,
 
 int fnn_optimizer_group (fnn_Optimizer *o, int n, fnn_Param *const *p,
                          int noptions, const fnn_Option *options) {
-  Values v = options_apply(o->rule, options_initial(o->rule), noptions,
-                           options);
+  Values v =
+      options_apply(o->rule, options_initial(o->rule), noptions, options);
   check_params(o, n, p, &v);
   Param **params = mem_new((size_t)n * sizeof *params);
   Group *groups = mem_try((size_t)(o->ngroups + 1) * sizeof *groups);

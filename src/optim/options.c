@@ -104,7 +104,9 @@ bool fnn_optimizer_option (fnn_Optimizer *o, int group, int i,
   const double *v = group < 0 ? o->rule->options[i].value
                               : optimizer_group_at(o, group)->values.v[row];
   Domain d = rows[row].domain;
-  *to = (fnn_OptionInfo){ name, rows[row].numbers, d == FLAG,
+  *to = (fnn_OptionInfo){ name,
+                          rows[row].numbers,
+                          d == FLAG,
                           d == ADJUSTMENT ? optimizer_adjustments : NULL,
                           { v[0], v[1], v[2] } };
   return true;

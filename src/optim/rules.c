@@ -21,8 +21,15 @@
 
 #include "optim.h"
 
-#define DECAY { "weight_decay", { 0 } }, { "maximize", { 0 } }
-#define END { NULL, { 0 } }
+#define OPT(name, ...) \
+  { \
+#name, { __VA_ARGS__ } \
+  }
+#define DECAY OPT(weight_decay, 0), OPT(maximize, 0)
+#define END \
+  { \
+    NULL, { 0 } \
+  }
 
 static void decay_gradient (const Values *v, Update *u) {
   u->couple = value(v, weight_decay);
@@ -52,10 +59,12 @@ static unsigned needs_two (const Values *v, const Tensor *p) {
 ** =======================================================
 */
 
-static const fnn_Option sgd_options[] = {
-  { "lr", { 1e-3 } }, { "momentum", { 0 } }, { "dampening", { 0 } },
-  { "nesterov", { 0 } }, DECAY, END
-};
+static const fnn_Option sgd_options[] = { OPT(lr, 1e-3),
+                                          OPT(momentum, 0),
+                                          OPT(dampening, 0),
+                                          OPT(nesterov, 0),
+                                          DECAY,
+                                          END };
 
 static void sgd_check (const Values *v) {
   if (value(v, nesterov) != 0 &&
@@ -86,26 +95,27 @@ static void sgd_constants (const Values *v, Slot *s, Update *u) {
 ** =======================================================
 */
 
-#define BETAS { "betas", { 0.9, 0.999 } }, { "eps", { 1e-8 } }
+#define BETAS OPT(betas, 0.9, 0.999), OPT(eps, 1e-8)
 
-static const fnn_Option adam_options[] = { { "lr", { 1e-3 } }, BETAS,
-                                           { "amsgrad", { 0 } }, DECAY, END };
+static const fnn_Option adam_options[] = { OPT(lr, 1e-3), BETAS,
+                                           OPT(amsgrad, 0), DECAY, END };
 static const fnn_Option adamw_options[] = {
-  { "lr", { 1e-3 } },       BETAS, { "amsgrad", { 0 } },
-  { "weight_decay", { 1e-2 } }, { "maximize", { 0 } }, END
+  OPT(lr, 1e-3),    BETAS, OPT(amsgrad, 0), OPT(weight_decay, 1e-2),
+  OPT(maximize, 0), END
 };
-static const fnn_Option radam_options[] = {
-  { "lr", { 1e-3 } }, BETAS, { "decoupled_weight_decay", { 0 } }, DECAY, END
-};
-static const fnn_Option nadam_options[] = {
-  { "lr", { 2e-3 } }, BETAS, { "momentum_decay", { 4e-3 } },
-  { "decoupled_weight_decay", { 0 } }, DECAY, END
-};
-static const fnn_Option adamax_options[] = { { "lr", { 2e-3 } }, BETAS, DECAY,
+static const fnn_Option radam_options[] = { OPT(lr, 1e-3), BETAS,
+                                            OPT(decoupled_weight_decay, 0),
+                                            DECAY, END };
+static const fnn_Option nadam_options[] = { OPT(lr, 2e-3),
+                                            BETAS,
+                                            OPT(momentum_decay, 4e-3),
+                                            OPT(decoupled_weight_decay, 0),
+                                            DECAY,
+                                            END };
+static const fnn_Option adamax_options[] = { OPT(lr, 2e-3), BETAS, DECAY,
                                              END };
-static const fnn_Option lion_options[] = {
-  { "lr", { 1e-4 } }, { "betas", { 0.9, 0.99 } }, DECAY, END
-};
+static const fnn_Option lion_options[] = { OPT(lr, 1e-4),
+                                           OPT(betas, 0.9, 0.99), DECAY, END };
 
 static unsigned adam_needs (const Values *v, const Tensor *p) {
   (void)p;
@@ -191,10 +201,13 @@ static void lion_constants (const Values *v, Slot *s, Update *u) {
 ** =======================================================
 */
 
-static const fnn_Option rmsprop_options[] = {
-  { "lr", { 1e-2 } }, { "alpha", { 0.99 } }, { "eps", { 1e-8 } },
-  { "momentum", { 0 } }, { "centered", { 0 } }, DECAY, END
-};
+static const fnn_Option rmsprop_options[] = { OPT(lr, 1e-2),
+                                              OPT(alpha, 0.99),
+                                              OPT(eps, 1e-8),
+                                              OPT(momentum, 0),
+                                              OPT(centered, 0),
+                                              DECAY,
+                                              END };
 
 static unsigned rmsprop_needs (const Values *v, const Tensor *p) {
   (void)p;
@@ -212,10 +225,13 @@ static void rmsprop_constants (const Values *v, Slot *s, Update *u) {
   u->eps = value(v, eps);
 }
 
-static const fnn_Option adagrad_options[] = {
-  { "lr", { 1e-2 } }, { "lr_decay", { 0 } },
-  { "initial_accumulator_value", { 0 } }, { "eps", { 1e-10 } }, DECAY, END
-};
+static const fnn_Option adagrad_options[] = { OPT(lr, 1e-2),
+                                              OPT(lr_decay, 0),
+                                              OPT(initial_accumulator_value,
+                                                  0),
+                                              OPT(eps, 1e-10),
+                                              DECAY,
+                                              END };
 
 static void adagrad_constants (const Values *v, Slot *s, Update *u) {
   decay_gradient(v, u);
@@ -223,9 +239,8 @@ static void adagrad_constants (const Values *v, Slot *s, Update *u) {
   u->eps = value(v, eps);
 }
 
-static const fnn_Option adadelta_options[] = {
-  { "lr", { 1 } }, { "rho", { 0.9 } }, { "eps", { 1e-6 } }, DECAY, END
-};
+static const fnn_Option adadelta_options[] = { OPT(lr, 1), OPT(rho, 0.9),
+                                               OPT(eps, 1e-6), DECAY, END };
 
 static void adadelta_constants (const Values *v, Slot *s, Update *u) {
   (void)s;
@@ -236,10 +251,13 @@ static void adadelta_constants (const Values *v, Slot *s, Update *u) {
   u->eps = value(v, eps);
 }
 
-static const fnn_Option adafactor_options[] = {
-  { "lr", { 1e-2 } }, { "beta2_decay", { -0.8 } }, { "eps1", { NAN } },
-  { "eps2", { 1e-3 } }, { "d", { 1 } }, DECAY, END
-};
+static const fnn_Option adafactor_options[] = { OPT(lr, 1e-2),
+                                                OPT(beta2_decay, -0.8),
+                                                OPT(eps1, NAN),
+                                                OPT(eps2, 1e-3),
+                                                OPT(d, 1),
+                                                DECAY,
+                                                END };
 static const char *const adafactor_state[] = { "row_var", "col_var",
                                                "variance" };
 
@@ -263,12 +281,17 @@ static void adafactor_update (Tensor *p, const Tensor *g, Tensor *const *s,
   kernel(p, adafactor)(p, g, s, &w, value(v, eps2), value(v, d));
 }
 
-static const fnn_Option muon_options[] = {
-  { "lr", { 1e-3 } }, { "weight_decay", { 0.1 } }, { "momentum", { 0.95 } },
-  { "nesterov", { 1 } }, { "ns_coefficients", { 3.4445, -4.7750, 2.0315 } },
-  { "eps", { 1e-7 } }, { "ns_steps", { 5 } }, { "adjust_lr_fn", { 0 } },
-  { "maximize", { 0 } }, END
-};
+static const fnn_Option muon_options[] = { OPT(lr, 1e-3),
+                                           OPT(weight_decay, 0.1),
+                                           OPT(momentum, 0.95),
+                                           OPT(nesterov, 1),
+                                           OPT(ns_coefficients, 3.4445,
+                                               -4.7750, 2.0315),
+                                           OPT(eps, 1e-7),
+                                           OPT(ns_steps, 5),
+                                           OPT(adjust_lr_fn, 0),
+                                           OPT(maximize, 0),
+                                           END };
 
 static unsigned muon_needs (const Values *v, const Tensor *p) {
   if (p->ndim != 2)
@@ -292,28 +315,32 @@ static const char *const states[FORMULA_COUNT][3] = {
 #undef FORMULA
 };
 
-/* A rule by formula. */
+/* A rule by formula; and one with an update of its own. */
 #define RULE(name, options, formula, check, needs, constants) \
-  { name,  options, states[FORMULA_##formula], FORMULA_##formula, check, \
-    needs, constants, NULL },
+  { \
+    name, options, states[FORMULA_##formula], FORMULA_##formula, check, \
+        needs, constants, NULL \
+  }
+#define OWN(name, options, state, needs, constants, update) \
+  { name, options, state, -1, NULL, needs, constants, update }
 
 const OptimizerRule optimizer_rules[] = {
-  RULE("SGD", sgd_options, sgd, sgd_check, sgd_needs, sgd_constants)
-  RULE("Adam", adam_options, adam, NULL, adam_needs, adam_constants)
-  RULE("AdamW", adamw_options, adam, NULL, adam_needs, adamw_constants)
-  RULE("RAdam", radam_options, adam, NULL, needs_two, radam_constants)
-  RULE("NAdam", nadam_options, adam, NULL, needs_two, nadam_constants)
-  RULE("Adamax", adamax_options, adamax, NULL, needs_two, adam_constants)
-  RULE("Lion", lion_options, lion, NULL, needs_first, lion_constants)
+  RULE("SGD", sgd_options, sgd, sgd_check, sgd_needs, sgd_constants),
+  RULE("Adam", adam_options, adam, NULL, adam_needs, adam_constants),
+  RULE("AdamW", adamw_options, adam, NULL, adam_needs, adamw_constants),
+  RULE("RAdam", radam_options, adam, NULL, needs_two, radam_constants),
+  RULE("NAdam", nadam_options, adam, NULL, needs_two, nadam_constants),
+  RULE("Adamax", adamax_options, adamax, NULL, needs_two, adam_constants),
+  RULE("Lion", lion_options, lion, NULL, needs_first, lion_constants),
   RULE("RMSprop", rmsprop_options, rmsprop, NULL, rmsprop_needs,
-       rmsprop_constants)
+       rmsprop_constants),
   RULE("Adagrad", adagrad_options, adagrad, NULL, needs_first,
-       adagrad_constants)
+       adagrad_constants),
   RULE("Adadelta", adadelta_options, adadelta, NULL, needs_two,
-       adadelta_constants)
-  { "Adafactor", adafactor_options, adafactor_state, -1, NULL,
-    adafactor_needs, adafactor_constants, adafactor_update },
-  { "Muon", muon_options, states[FORMULA_sgd], -1, NULL, muon_needs,
-    muon_constants, muon_update },
+       adadelta_constants),
+  OWN("Adafactor", adafactor_options, adafactor_state, adafactor_needs,
+      adafactor_constants, adafactor_update),
+  OWN("Muon", muon_options, states[FORMULA_sgd], muon_needs, muon_constants,
+      muon_update),
   { NULL, NULL, NULL, -1, NULL, NULL, NULL, NULL }
 };

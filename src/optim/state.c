@@ -69,7 +69,8 @@ static Param **all_params (const fnn_Optimizer *o, int n) {
   return p;
 }
 
-static void check_states (const fnn_Optimizer *o, const fnn_OptimizerState *s) {
+static void check_states (const fnn_Optimizer *o,
+                          const fnn_OptimizerState *s) {
   for (int g = 0, i = 0; g < o->ngroups; g++)
     for (int j = 0; j < o->groups[g].n; j++, i++) {
       const Param *p = o->groups[g].params[j];
@@ -98,9 +99,10 @@ void fnn_optimizer_load (fnn_Optimizer *o, int n,
   for (int i = 0; i < n; i++) {
     param_slot(p[i], o, true);
     for (int k = 0; k < TENSORS; k++)
-      own[i * TENSORS + k] = o->rule->state[k] != NULL && s[i].tensor[k] != NULL
-                                 ? copy_for(p[i], s[i].tensor[k])
-                                 : NULL;
+      own[i * TENSORS + k] =
+          o->rule->state[k] != NULL && s[i].tensor[k] != NULL
+              ? copy_for(p[i], s[i].tensor[k])
+              : NULL;
   }
   for (int i = 0; i < n; i++) {
     Slot *slot = param_slot(p[i], o, false);
