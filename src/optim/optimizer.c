@@ -71,7 +71,7 @@ int fnn_optimizer_group (fnn_Optimizer *o, int n, fnn_Param *const *p,
   Group *groups = mem_try((size_t)(o->ngroups + 1) * sizeof *groups);
   if (groups == NULL) {
     mem_free(params, (size_t)n * sizeof *params);
-    fnn_throw(FNN_EMEMORY, "%s: no memory for a group", o->rule->name);
+    fnn_throw(FNN_EMEMORY, "%s: out of memory for a group", o->rule->name);
   }
   if (o->ngroups > 0)
     memcpy(groups, o->groups, (size_t)o->ngroups * sizeof *groups);
