@@ -15,9 +15,7 @@ static fnn_Optimizer *checkoptimizer (lua_State *L, int i) {
   return checkobject(L, i, OPTIMIZER);
 }
 
-/* The Params in the table (or the one Param) at i, in a userdata that is
-** pushed. */
-static fnn_Param **checkparams (lua_State *L, int i, int *n) {
+fnn_Param **checkparams (lua_State *L, int i, int *n) {
   i = lua_absindex(L, i);
   fnn_Param *one = testobject(L, i, PARAM);
   if (one == NULL) luaL_checktype(L, i, LUA_TTABLE);
@@ -282,8 +280,7 @@ static int optimizer_name (lua_State *L) {
   return 1;
 }
 
-/* All Params of o as an array in a userdata that is pushed. */
-static fnn_Param **push_params (lua_State *L, fnn_Optimizer *o, int *n) {
+fnn_Param **push_params (lua_State *L, fnn_Optimizer *o, int *n) {
   *n = 0;
   int groups = fnn_optimizer_groups(o);
   for (int g = 0; g < groups; g++) *n += fnn_optimizer_params(o, g);
@@ -303,56 +300,6 @@ static int optimizer_parameters (lua_State *L) {
     pushobject(L, PARAM, p[i]);
     lua_rawseti(L, -2, i + 1);
   }
-  return 1;
-}
-
-/* What the clipping functions take: an optimizer, made in C or in Lua, or a
-** list of Params. */
-static fnn_Param **clipped (lua_State *L, int *n) {
-  fnn_Optimizer *o = testobject(L, 1, OPTIMIZER);
-  if (o != NULL) return push_params(L, o, n);
-  if (lua_istable(L, 1) && luaL_getmetafield(L, 1, "__name") != LUA_TNIL) {
-    lua_pop(L, 1);
-    lua_getfield(L, 1, "parameters");
-    lua_pushvalue(L, 1);
-    lua_call(L, 1, 1);
-    lua_replace(L, 1);
-  }
-  return checkparams(L, 1, n);
-}
-
-static int clip_grad_norm (lua_State *L) {
-  double most = luaL_checknumber(L, 2), norm = 0;
-  int n;
-  fnn_Param **p = clipped(L, &n);
-  guard(L, norm = fnn_clip_grad_norm(n, p, most));
-  lua_pushnumber(L, norm);
-  return 1;
-}
-
-static int grad_norm (lua_State *L) {
-  double norm = 0;
-  int n;
-  fnn_Param **p = clipped(L, &n);
-  guard(L, norm = fnn_grad_norm(n, p));
-  lua_pushnumber(L, norm);
-  return 1;
-}
-
-static int clip_grad_value (lua_State *L) {
-  double most = luaL_checknumber(L, 2);
-  int n;
-  fnn_Param **p = clipped(L, &n);
-  guard(L, fnn_clip_grad_value(n, p, most));
-  return 0;
-}
-
-static int gradients_are_finite (lua_State *L) {
-  int n;
-  bool finite = false;
-  fnn_Param **p = clipped(L, &n);
-  guard(L, finite = fnn_gradients_are_finite(n, p));
-  lua_pushboolean(L, finite);
   return 1;
 }
 
@@ -463,10 +410,6 @@ static const luaL_Reg methods[] = {
   { "parameters", optimizer_parameters },
   { "_states", optimizer_states },
   { "_load", optimizer_load },
-  { "clip_grad_norm", clip_grad_norm },
-  { "clip_grad_value", clip_grad_value },
-  { "grad_norm", grad_norm },
-  { "gradients_are_finite", gradients_are_finite },
   { NULL, NULL },
 };
 
@@ -475,19 +418,10 @@ static const luaL_Reg metamethods[] = {
   { NULL, NULL },
 };
 
-static const luaL_Reg functions[] = {
-  { "clip_grad_norm", clip_grad_norm },
-  { "clip_grad_value", clip_grad_value },
-  { "grad_norm", grad_norm },
-  { "gradients_are_finite", gradients_are_finite },
-  { NULL, NULL },
-};
-
 void open_optim (lua_State *L) {
   newclass(L, OPTIMIZER, "fnn.Optimizer", metamethods);
   addmethods(L, OPTIMIZER, methods);
   lua_getfield(L, -1, "optim");
-  addfunctions(L, functions);
   const char *name;
   for (int i = 0; (name = fnn_optimizer_rule(i)) != NULL; i++) {
     lua_pushvalue(L, lua_upvalueindex(1));
