@@ -348,6 +348,10 @@ FNN_API void fnn_zip_ (int op, fnn_Tensor *x, fnn_Tensor *y);
 FNN_API fnn_Tensor *fnn_zip_number (int op, fnn_Tensor *x, double y,
                                     bool left);
 FNN_API void fnn_zip_number_ (int op, fnn_Tensor *x, double y);
+/* With an integer, exact where x holds integers: a double has 53 bits. */
+FNN_API fnn_Tensor *fnn_zip_integer (int op, fnn_Tensor *x, int64_t y,
+                                     bool left);
+FNN_API void fnn_zip_integer_ (int op, fnn_Tensor *x, int64_t y);
 
 FNN_API fnn_Tensor *fnn_add (fnn_Tensor *x, fnn_Tensor *y);
 FNN_API fnn_Tensor *fnn_sub (fnn_Tensor *x, fnn_Tensor *y);
@@ -366,6 +370,7 @@ FNN_API fnn_Tensor *fnn_where (fnn_Tensor *c, fnn_Tensor *a, fnn_Tensor *b);
 FNN_API fnn_Tensor *fnn_masked_fill (fnn_Tensor *x, fnn_Tensor *mask,
                                      double value);
 FNN_API void fnn_fill_ (fnn_Tensor *x, double value);
+FNN_API void fnn_fill_integer_ (fnn_Tensor *x, int64_t value); /* exact */
 FNN_API void fnn_copy_ (fnn_Tensor *x, fnn_Tensor *y); /* y broadcasts */
 
 /* Reductions: the rows of reduce.def (sum, mean, prod, max, min, any, all,
