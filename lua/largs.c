@@ -142,6 +142,12 @@ int optdim (lua_State *L, int i, const fnn_Tensor *x, int p) {
   return dim_of(L, luaL_optinteger(L, i, p), x);
 }
 
+int optline (lua_State *L, int i, const fnn_Tensor *x, int p) {
+  lua_Integer given = luaL_optinteger(L, i, p);
+  bool single = x->ndim == 0 && (given == 1 || given == -1);
+  return single ? 0 : dim_of(L, given, x);
+}
+
 int64_t place (lua_State *L, int64_t p, int64_t n, const char *what) {
   if (p >= 1 && p <= n) return p - 1;
   if (p < 0 && p >= -n) return p + n;

@@ -175,6 +175,8 @@ fnn_Tensor *number_masked_fill (fnn_Tensor *x, fnn_Tensor *mask, Number v);
 /* A dim of x from a place: 1 .. ndim, or negative from the end; 0-based. */
 int checkdim (lua_State *L, int i, const fnn_Tensor *x);
 int optdim (lua_State *L, int i, const fnn_Tensor *x, int place);
+/* The same where a tensor without dims counts as a line of one. */
+int optline (lua_State *L, int i, const fnn_Tensor *x, int place);
 /* A place among n (positions along a dim), as 0-based. */
 int64_t checkplace (lua_State *L, int i, int64_t n, const char *what);
 /* The same for a number that has been read already. */

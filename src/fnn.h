@@ -389,8 +389,8 @@ FNN_API fnn_Tensor *fnn_cumsum (fnn_Tensor *x, int dim);
 FNN_API fnn_Tensor *fnn_softmax (fnn_Tensor *x, int dim);
 FNN_API fnn_Tensor *fnn_log_softmax (fnn_Tensor *x, int dim);
 
-/* x (..., m, k) by y (..., k, n); leading dims broadcast; a vector on either
-** side as in PyTorch.  A transposed operand costs no copy. */
+/* x (..., m, k) by y (..., k, n); leading dims broadcast; a vector as in
+** PyTorch.  A transposed operand is not copied.  Integers wrap, bools throw. */
 FNN_API fnn_Tensor *fnn_matmul (fnn_Tensor *x, fnn_Tensor *y);
 /* act(x W' + b): x (..., in), w (out, in), b (out) or NULL; act a row of
 ** map.def or -1.  One pass for acts whose derivative reads the output. */
