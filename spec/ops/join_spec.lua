@@ -35,14 +35,14 @@ describe("joins", function ()
   end)
 
   it("keep every element of runs of any length", function ()
-    local rows, start = 2100, 0
+    local rows = 2100
     local widths, parts = { 1, 3, 4, 5, 17, 37, 64, 65, 130, 1100 }, {}
     for _, t in ipairs{ "u8", "f16", "i32", "f32", "f64" } do
       for i, n in ipairs(widths) do
         parts[i] = fnn.randint(0, 200, { rows, n }):to(t)
       end
       local y = fnn.cat(parts, 2)
-      start = 1
+      local start = 1
       for i, n in ipairs(widths) do
         local part = y:narrow(2, start, n):to("f32")
         assert.is_true(part:eq(parts[i]:to("f32")):all():item())
