@@ -131,8 +131,10 @@ static void check_case (const Case *p) {
   }
 }
 
+/* Checked builds and valgrind are slow: an eighth shows them as much. */
 static void check_cases (int count, fnn_Dtype t, const fnn_Dtype *sources,
                          int nsources) {
+  if (mem_checking()) count /= 8;
   for (int i = 0; i < count; i++) {
     size_t mark = fnn_mark();
     Case p = make_case(t, sources, nsources);
@@ -195,7 +197,7 @@ static void check_some (int64_t m, int64_t n, int64_t k, fnn_Dtype t) {
 
 TEST(large_products_cross_every_block) {
   seed = 2;
-  check_some(360, 1100, 700, FNN_F32);
+  if (!mem_checking()) check_some(360, 1100, 700, FNN_F32);
   check_some(1000, 40, 520, FNN_F32);
   check_some(150, 550, 700, FNN_F64);
 }
@@ -213,7 +215,7 @@ static void check_threads (int64_t m, int64_t n, int64_t k, bool transposed) {
   int before = fnn_thread_count();
   fnn_threads(1);
   product(one, a, b);
-  for (int threads = 2; threads <= 5; threads++) {
+  for (int threads = 2; threads <= 5; threads += mem_checking() ? 3 : 1) {
     fnn_threads(threads);
     product(many, a, b);
     assert_memory_equal(tensor_data(one), tensor_data(many),
@@ -228,7 +230,7 @@ TEST(bits_do_not_depend_on_threads) {
                                        { 3, 900, 700 },   { 900, 2, 600 },
                                        { 77, 333, 600 },  { 350, 320, 700 },
                                        { 901, 65, 1000 } };
-  for (int i = 0; i < countof(shapes); i++)
+  for (int i = 0; i < countof(shapes); i += mem_checking() ? 3 : 1)
     for (int transposed = 0; transposed < 2; transposed++)
       check_threads(shapes[i][0], shapes[i][1], shapes[i][2], transposed);
 }

@@ -194,6 +194,7 @@ TEST(the_cache_is_bounded) {
 
 /* What a large phase left idle goes once a small one has gone on for long. */
 TEST(the_cache_forgets_a_crest) {
+  if (mem_checking()) skip();
   size_t k = fnn_mark();
   for (int j = 0; j < 10; j++) bytes(20 * MB);
   fnn_escape(k, NULL);

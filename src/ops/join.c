@@ -90,7 +90,9 @@ Tensor *fnn_cat (int n, Tensor *const *x, int dim) {
     if (__builtin_add_overflow(shape[dim], x[i]->shape[dim], &shape[dim]))
       fnn_throw(FNN_ESHAPE, "cat: the joined dim is too long");
   }
-  Tensor *y = tensor_new(x[0]->ndim, shape, t, x[0]->storage->device);
+  bool last = tensor_is_channels_last(x[0]);
+  Tensor *y = (last ? tensor_new_channels_last
+                    : tensor_new)(x[0]->ndim, shape, t, x[0]->storage->device);
   if (dim > 0 && y->numel > 0) cat_fill(y, n, x, dim);
   for (int i = 0; i < n && dim == 0; i++) {
     int64_t length = x[i]->shape[0];

@@ -73,8 +73,6 @@ static inline bool is_rounded (int64_t v) {
 /* v as an i64 tensor without dims. */
 Tensor *integer_scalar (int64_t v, const fnn_Device *d);
 
-/* A new tensor of x's shape and order in memory, dtype t. */
-Tensor *like_in_order (const Tensor *x, fnn_Dtype t);
 /* A plain view of x in a shape that it broadcasts to. */
 Tensor *view_broadcast (const Tensor *x, int ndim, const int64_t *shape);
 /* x, or a copy where writing z would change x before it is read. */

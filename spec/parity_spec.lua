@@ -1,0 +1,114 @@
+-- parity_spec.lua - fnn beside PyTorch: every family of spec/fixtures/parity,
+-- in f64 and f32; and that nothing goes without.
+
+local fnn = require "fnn"
+local gradcases = require "spec.support.gradcases"
+local parity = require "spec.support.parity"
+
+local families = parity.families()
+
+describe("parity", function ()
+  for _, family in ipairs(families) do
+    describe("of " .. family.name, function ()
+      for i, case in ipairs(family.cases) do
+        for _, dtype in ipairs { "f64", "f32" } do
+          local kind, name = parity.subject(case)
+          it(("%d: %s %s, %s: %s"):format(i, kind, name, dtype, case.lua),
+             function ()
+            local value, gradient = parity.run(case, dtype)
+            local most = parity.tolerance(case, dtype)
+            assert.is_true(value <= most, "error " .. value)
+            assert.is_true((gradient or 0) <= most,
+                           "error of the gradient " .. (gradient or 0))
+          end)
+        end
+      end
+    end)
+  end
+end)
+
+-- {======================================================
+-- Coverage
+-- =======================================================
+
+local function words (text)
+  local set = {}
+  for word in text:gmatch "%S+" do set[word] = true end
+  return set
+end
+
+-- Random, or nothing that PyTorch has: their specs hold them.
+local elsewhere = {
+  op = words "dropout record to",
+  module = words "Dropout Hardsigmoid Identity ModuleList ModuleDict",
+  optimizer = {}, loss = {},
+}
+
+-- The names of a library's classes that have a method.
+local function classes (library, method)
+  local names = {}
+  for name, value in pairs(library) do
+    if name:find "^%u" and not name:find "Loss$" and
+       type(value) == "table" and value[method] then
+      names[name] = true
+    end
+  end
+  return names
+end
+
+-- The functions of the classes of losses.
+local function losses ()
+  local names = {}
+  for name, class in pairs(fnn.nn) do
+    if name:find "Loss$" then names[class.loss] = true end
+  end
+  return names
+end
+
+local function ops ()
+  local names, others = {}, losses()
+  for _, case in ipairs(gradcases.cases) do
+    if not others[case.op] then names[case.op] = true end
+  end
+  return names
+end
+
+-- Those of names that no family has a case for.
+local function missing (kind, names)
+  local have, list = {}, {}
+  for _, family in ipairs(families) do
+    for _, case in ipairs(family.cases) do
+      if case[kind] then have[case[kind]] = true end
+    end
+  end
+  for name in pairs(names) do
+    if not have[name] and not elsewhere[kind][name] then
+      list[#list + 1] = name
+    end
+  end
+  table.sort(list)
+  return table.concat(list, ", ")
+end
+
+describe("the parity table", function ()
+  it("has every op with a derivative", function ()
+    assert.equal("", missing("op", ops()))
+  end)
+
+  it("would miss one that is planted", function ()
+    assert.equal("planted", missing("op", { planted = true, softmax = true }))
+    assert.equal("Planted", missing("module", { Planted = true }))
+    assert.equal("planted", missing("loss", { planted = true, mse = true }))
+  end)
+
+  it("has every loss", function ()
+    assert.is_true(losses().ctc)
+    assert.equal("", missing("loss", losses()))
+  end)
+
+  it("has every module", function ()
+    assert.equal("", missing("module", classes(fnn.nn, "forward")))
+  end)
+end)
+
+-- }======================================================
