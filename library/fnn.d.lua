@@ -78,6 +78,12 @@ function fnn.set_default_dtype(dtype) end
 ---@param device string
 function fnn.set_default_device(device) end
 
+---How many threads compute, the script's own included; n sets it, 0 as many as
+---the process may use CPUs. Results do not depend on it.
+---@param n? integer
+---@return integer
+function fnn.threads(n) end
+
 ---Seconds since some moment: the difference of two is the time that passed,
 ---which os.clock, adding up the work of all threads, does not tell.
 ---@return number
@@ -419,7 +425,8 @@ function Tensor:argsort(dim, options) end
 function Tensor:topk(k, dim, options) end
 
 ---The matrix product of (..., m, k) and (..., k, n); leading dimensions
----broadcast, and vectors count as rows or columns.
+---broadcast, and vectors count as rows or columns. Integers give integers, which
+---wrap.
 ---@param y fnn.Tensor
 ---@return fnn.Tensor
 function Tensor:matmul(y) end

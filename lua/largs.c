@@ -76,6 +76,44 @@ fnn_Tensor *checkids (lua_State *L, int i) {
 
 /*
 ** {======================================================
+** Numbers: integers stay exact beside tensors of integers
+** =======================================================
+*/
+
+Number as_number (double v) { return (Number){ .d = v }; }
+
+Number checknumber (lua_State *L, int i) {
+  if (lua_isboolean(L, i)) return as_number(lua_toboolean(L, i));
+  Number v = as_number(luaL_checknumber(L, i));
+  v.is_integer = lua_isinteger(L, i);
+  if (v.is_integer) v.i = lua_tointeger(L, i);
+  return v;
+}
+
+void number_fill (fnn_Tensor *x, Number v) {
+  if (v.is_integer) fnn_fill_integer_(x, v.i);
+  else fnn_fill_(x, v.d);
+}
+
+fnn_Tensor *number_full (int ndim, const int64_t *shape, Number v, fnn_Dtype t,
+                         const fnn_Device *d) {
+  if (!v.is_integer) return fnn_full(ndim, shape, v.d, t, d);
+  fnn_Tensor *x = fnn_empty(ndim, shape, t, d);
+  fnn_fill_integer_(x, v.i);
+  return x;
+}
+
+fnn_Tensor *number_masked_fill (fnn_Tensor *x, fnn_Tensor *mask, Number v) {
+  if (!v.is_integer || tensor_is_float(x))
+    return fnn_masked_fill(x, mask, v.d);
+  fnn_Dtype t = (fnn_Dtype)x->dtype;
+  return fnn_where(mask, number_full(0, NULL, v, t, x->storage->device), x);
+}
+
+/* }====================================================== */
+
+/*
+** {======================================================
 ** Places and sizes
 ** =======================================================
 */
@@ -102,6 +140,12 @@ int checkdim (lua_State *L, int i, const fnn_Tensor *x) {
 
 int optdim (lua_State *L, int i, const fnn_Tensor *x, int p) {
   return dim_of(L, luaL_optinteger(L, i, p), x);
+}
+
+int optline (lua_State *L, int i, const fnn_Tensor *x, int p) {
+  lua_Integer given = luaL_optinteger(L, i, p);
+  bool single = x->ndim == 0 && (given == 1 || given == -1);
+  return single ? 0 : dim_of(L, given, x);
 }
 
 int64_t place (lua_State *L, int64_t p, int64_t n, const char *what) {

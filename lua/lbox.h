@@ -158,9 +158,25 @@ fnn_Tensor *testtensor (lua_State *L, int i);
 fnn_Tensor *opttensor (lua_State *L, int i); /* NULL for none or nil */
 fnn_Param *checkparam (lua_State *L, int i);
 
+/* A number, true (1) or false (0).  i is its integer, if it is one. */
+typedef struct Number {
+  double d;
+  int64_t i;
+  bool is_integer;
+} Number;
+Number checknumber (lua_State *L, int i);
+Number as_number (double v); /* one that is no integer of Lua's */
+/* Inside guard: what the engine has for either kind. */
+fnn_Tensor *number_full (int ndim, const int64_t *shape, Number v, fnn_Dtype t,
+                         const fnn_Device *d);
+void number_fill (fnn_Tensor *x, Number v);
+fnn_Tensor *number_masked_fill (fnn_Tensor *x, fnn_Tensor *mask, Number v);
+
 /* A dim of x from a place: 1 .. ndim, or negative from the end; 0-based. */
 int checkdim (lua_State *L, int i, const fnn_Tensor *x);
 int optdim (lua_State *L, int i, const fnn_Tensor *x, int place);
+/* The same where a tensor without dims counts as a line of one. */
+int optline (lua_State *L, int i, const fnn_Tensor *x, int place);
 /* A place among n (positions along a dim), as 0-based. */
 int64_t checkplace (lua_State *L, int i, int64_t n, const char *what);
 /* The same for a number that has been read already. */

@@ -1,6 +1,7 @@
 /* lib.c - opening the library in a lua_State: its context, its tables and
 ** its Lua half. */
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -204,7 +205,25 @@ static int wall_clock (lua_State *L) {
   return 1;
 }
 
+/* fnn.threads([n]): how many threads compute; n sets it, 0 as many as the
+** process has CPUs.  A finalizer may run while an op that has made room for
+** its threads allocates. */
+static int threads (lua_State *L) {
+  int n = 0;
+  if (!lua_isnoneornil(L, 1)) {
+    lua_Integer want = luaL_checkinteger(L, 1);
+    n = want < INT_MIN ? INT_MIN : want > INT_MAX ? INT_MAX : (int)want;
+    if (in_finalizer(L))
+      return raise_error(L, "threads: a finalizer cannot set the count");
+    guard(L, fnn_threads(n));
+  }
+  guard(L, n = fnn_thread_count());
+  lua_pushinteger(L, n);
+  return 1;
+}
+
 static const luaL_Reg functions[] = { { "clock", wall_clock },
+                                      { "threads", threads },
                                       { NULL, NULL } };
 
 static void open_namespaces (lua_State *L) {

@@ -99,7 +99,7 @@ static int index_topk (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1), *t;
   int64_t k = luaL_checkinteger(L, 2);
   skip_dim(L, 3);
-  int dim = optdim(L, 3, x, -1);
+  int dim = optline(L, 3, x, -1);
   bool largest = flag(L, 4, "largest", true);
   void **y = newbox(L, TENSOR), **ids = newbox(L, TENSOR);
   guard(L, *y = fnn_retain(fnn_topk(x, k, dim, largest, &t));
@@ -111,7 +111,7 @@ static int index_topk (lua_State *L) {
 static int index_sort (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1), *t;
   skip_dim(L, 2);
-  int dim = optdim(L, 2, x, -1);
+  int dim = optline(L, 2, x, -1);
   bool descending = flag(L, 3, "descending", false);
   void **y = newbox(L, TENSOR), **ids = newbox(L, TENSOR);
   guard(L, *y = fnn_retain(fnn_sort(x, dim, descending, &t));

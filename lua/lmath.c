@@ -31,13 +31,44 @@ static void map_arguments (lua_State *L, int i, const MapRow *r, double *v) {
   for (int k = 0; k < r->nargs; k++) v[k] = luaL_optnumber(L, i + k, v[k]);
 }
 
+/* Whether a bound of clamp, among the arguments from 2 on, is an integer that
+** a double would round, and the other is one too or absent; then they are in
+** v, is_integer telling which are there. */
+static bool exact_bounds (lua_State *L, int op, const fnn_Tensor *x,
+                          Number *v) {
+  bool exact = false;
+  if (op != MAP_clamp || x->dtype != FNN_I64) return false;
+  lua_settop(L, 3);
+  for (int k = 0; k < 2; k++) {
+    if (lua_istable(L, 2)) {
+      lua_pushstring(L, map_rows[op].arg[k]);
+      lua_rawget(L, 2);
+    } else lua_pushvalue(L, 2 + k);
+    double none = k == 0 ? -INFINITY : INFINITY;
+    v[k] = lua_isnil(L, -1) ? as_number(none) : checknumber(L, -1);
+    lua_pop(L, 1);
+    if (!v[k].is_integer && v[k].d != none) return false;
+    exact = exact || (v[k].is_integer && is_rounded(v[k].i));
+  }
+  return exact;
+}
+
+static fnn_Tensor *clamp (fnn_Tensor *x, const Number *v) {
+  if (v[0].is_integer) x = fnn_zip_integer(ZIP_maximum, x, v[0].i, false);
+  if (v[1].is_integer) x = fnn_zip_integer(ZIP_minimum, x, v[1].i, false);
+  return x;
+}
+
 static int map_call (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1);
   int op = row(L);
   double v[2];
+  Number bound[2];
   map_arguments(L, 2, &map_rows[op], v);
+  bool exact = exact_bounds(L, op, x, bound);
   void **y = newbox(L, TENSOR);
-  guard(L, *y = fnn_retain(fnn_map(op, x, v[0], v[1])));
+  guard(L,
+        *y = fnn_retain(exact ? clamp(x, bound) : fnn_map(op, x, v[0], v[1])));
   return 1;
 }
 
@@ -45,8 +76,12 @@ static int map_call_ (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1);
   int op = row(L);
   double v[2];
+  Number bound[2];
   map_arguments(L, 2, &map_rows[op], v);
-  guard(L, fnn_map_(op, x, v[0], v[1]));
+  bool exact = exact_bounds(L, op, x, bound);
+  guard(L, if (exact) tensor_check_write("clamp", x),
+        fnn_copy_(x, clamp(x, bound));
+        else fnn_map_(op, x, v[0], v[1]));
   lua_settop(L, 1);
   return 1;
 }
@@ -59,13 +94,23 @@ static int map_call_ (lua_State *L) {
 ** =======================================================
 */
 
-/* A number beside a tensor; true and false are 1 and 0. */
-static double checkoperand (lua_State *L, int i) {
-  if (lua_isboolean(L, i)) return lua_toboolean(L, i);
+/* A number beside a tensor. */
+static Number checkoperand (lua_State *L, int i) {
   if (lua_isuserdata(L, i)) checktensor(L, i); /* says if it is released */
-  if (lua_type(L, i) != LUA_TNUMBER)
+  if (lua_type(L, i) != LUA_TNUMBER && !lua_isboolean(L, i))
     luaL_typeerror(L, i, "fnn.Tensor or number");
-  return lua_tonumber(L, i);
+  return checknumber(L, i);
+}
+
+/* Inside guard. */
+static fnn_Tensor *zip_with (int op, fnn_Tensor *x, Number v, bool left) {
+  return v.is_integer ? fnn_zip_integer(op, x, v.i, left)
+                      : fnn_zip_number(op, x, v.d, left);
+}
+
+static void zip_with_ (int op, fnn_Tensor *x, Number v) {
+  if (v.is_integer) fnn_zip_integer_(op, x, v.i);
+  else fnn_zip_number_(op, x, v.d);
 }
 
 static int zip_call (lua_State *L) {
@@ -82,32 +127,34 @@ static int zip_call (lua_State *L) {
   fnn_Tensor *t = left ? y : x;
   int at = left ? 1 : 2;
   if (t == NULL) t = checktensor(L, lua_type(L, 1) == LUA_TNUMBER ? 2 : 1);
-  double v = checkoperand(L, at);
+  Number v = checkoperand(L, at);
   void **z = newbox(L, TENSOR);
-  guard(L, *z = fnn_retain(fnn_zip_number(op, t, v, left)));
+  guard(L, *z = fnn_retain(zip_with(op, t, v, left)));
   return 1;
 }
 
 static int zip_call_ (lua_State *L) {
   int op = row(L);
   fnn_Tensor *x = checktensor(L, 1), *y = testtensor(L, 2);
-  double v = y == NULL ? checkoperand(L, 2) : 0;
-  guard(L, if (y != NULL) fnn_zip_(op, x, y); else fnn_zip_number_(op, x, v));
+  Number v = y == NULL ? checkoperand(L, 2) : as_number(0);
+  guard(L, if (y != NULL) fnn_zip_(op, x, y); else zip_with_(op, x, v));
   lua_settop(L, 1);
   return 1;
 }
 
-/* The dtype of a number beside x: x's own, or f32 for a fraction beside
-** integers. */
-static fnn_Dtype number_dtype (const fnn_Tensor *x, double v) {
+/* The dtype of a number that is chosen beside x: x's own where it holds the
+** number. */
+static fnn_Dtype choice_dtype (const fnn_Tensor *x, double v) {
   fnn_Dtype t = (fnn_Dtype)x->dtype;
-  return !dtype_is_float(t) && v != trunc(v) ? FNN_F32 : t;
+  if (dtype_is_float(t)) return t;
+  if (v != trunc(v)) return FNN_F32;
+  return t == FNN_BOOL && v != 0 && v != 1 ? FNN_I64 : t;
 }
 
 /* fnn.where(mask, a, b): a where the mask is true, else b. */
 static int math_where (lua_State *L) {
   fnn_Tensor *c = checktensor(L, 1), *t[2];
-  double v[2] = { 0, 0 };
+  Number v[2] = { 0 };
   for (int k = 0; k < 2; k++) {
     t[k] = testtensor(L, k + 2);
     if (t[k] == NULL) v[k] = checkoperand(L, k + 2);
@@ -115,18 +162,19 @@ static int math_where (lua_State *L) {
   fnn_Tensor *like = t[0] != NULL ? t[0] : t[1];
   fnn_Dtype dtype = getlib(L)->dtype;
   void **y = newbox(L, TENSOR);
-  guard(L, for (int k = 0; k < 2; k++) if (t[k] == NULL) t[k] = tensor_scalar(
-               v[k], like != NULL ? number_dtype(like, v[k]) : dtype,
-               c->storage->device);
+  guard(L, for (int k = 0; k < 2; k++) if (t[k] == NULL) t[k] =
+               number_full(0, NULL, v[k],
+                           like != NULL ? choice_dtype(like, v[k].d) : dtype,
+                           c->storage->device);
         *y = fnn_retain(fnn_where(c, t[0], t[1])));
   return 1;
 }
 
 static int math_masked_fill (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1), *mask = checktensor(L, 2);
-  double v = checkoperand(L, 3);
+  Number v = checkoperand(L, 3);
   void **y = newbox(L, TENSOR);
-  guard(L, *y = fnn_retain(fnn_masked_fill(x, mask, v)));
+  guard(L, *y = fnn_retain(number_masked_fill(x, mask, v)));
   return 1;
 }
 
@@ -140,9 +188,9 @@ static int math_lerp_ (lua_State *L) {
 
 static int math_masked_fill_ (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1), *mask = checktensor(L, 2);
-  double v = checkoperand(L, 3);
+  Number v = checkoperand(L, 3);
   guard(L, tensor_check_write("masked_fill_", x);
-        fnn_copy_(x, fnn_masked_fill(x, mask, v)));
+        fnn_copy_(x, number_masked_fill(x, mask, v)));
   lua_settop(L, 1);
   return 1;
 }

@@ -279,7 +279,7 @@ static int tensor_index (lua_State *L) {
 static int tensor_newindex (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1), *t = testtensor(L, 2);
   fnn_Tensor *v = testtensor(L, 3);
-  double number = v == NULL ? luaL_checknumber(L, 3) : 0;
+  Number number = v == NULL ? checknumber(L, 3) : as_number(0);
   if (t != NULL && (t->dtype != FNN_BOOL || v != NULL))
     return raise_error(L, "only x[mask] = number assigns by a tensor");
   int64_t i = 0;
@@ -289,9 +289,9 @@ static int tensor_newindex (lua_State *L) {
     i = place(L, luaL_checkinteger(L, 2), x->shape[0], "index");
   }
   guard(L, tensor_check_write("assignment", x);
-        if (t != NULL) fnn_copy_(x, fnn_masked_fill(x, t, number));
+        if (t != NULL) fnn_copy_(x, number_masked_fill(x, t, number));
         else if (v != NULL) fnn_copy_(fnn_select(x, 0, i), v);
-        else fnn_fill_(fnn_select(x, 0, i), number));
+        else number_fill(fnn_select(x, 0, i), number));
   return 0;
 }
 
@@ -432,8 +432,8 @@ static int tensor_copy_ (lua_State *L) {
 
 static int tensor_fill_ (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1);
-  double v = luaL_checknumber(L, 2);
-  guard(L, fnn_fill_(x, v));
+  Number v = checknumber(L, 2);
+  guard(L, number_fill(x, v));
   lua_settop(L, 1);
   return 1;
 }
@@ -463,24 +463,23 @@ static int shape_options (lua_State *L, int i, int64_t *shape, fnn_Dtype *t,
   return n;
 }
 
-static int filled (lua_State *L, int i, double value) {
+static int filled (lua_State *L, int i, Number value) {
   int64_t shape[FNN_MAXDIM];
   fnn_Dtype t;
   const fnn_Device *d;
   int n = shape_options(L, i, shape, &t, &d);
   void **box = newbox(L, TENSOR);
-  guard(L, *box = fnn_retain(fnn_full(n, shape, value, t, d)));
+  guard(L, *box = fnn_retain(number_full(n, shape, value, t, d)));
   return 1;
 }
 
-static int new_zeros (lua_State *L) { return filled(L, 1, 0); }
-static int new_ones (lua_State *L) { return filled(L, 1, 1); }
+static int new_zeros (lua_State *L) { return filled(L, 1, as_number(0)); }
+static int new_ones (lua_State *L) { return filled(L, 1, as_number(1)); }
 
 /* fnn.full({2, 3}, value [, options]) */
 static int new_full (lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
-  double v =
-      lua_isboolean(L, 2) ? lua_toboolean(L, 2) : luaL_checknumber(L, 2);
+  Number v = checknumber(L, 2);
   lua_remove(L, 2);
   return filled(L, 1, v);
 }

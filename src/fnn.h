@@ -353,6 +353,10 @@ FNN_API void fnn_zip_ (int op, fnn_Tensor *x, fnn_Tensor *y);
 FNN_API fnn_Tensor *fnn_zip_number (int op, fnn_Tensor *x, double y,
                                     bool left);
 FNN_API void fnn_zip_number_ (int op, fnn_Tensor *x, double y);
+/* With an integer, exact where x holds integers: a double has 53 bits. */
+FNN_API fnn_Tensor *fnn_zip_integer (int op, fnn_Tensor *x, int64_t y,
+                                     bool left);
+FNN_API void fnn_zip_integer_ (int op, fnn_Tensor *x, int64_t y);
 
 FNN_API fnn_Tensor *fnn_add (fnn_Tensor *x, fnn_Tensor *y);
 FNN_API fnn_Tensor *fnn_sub (fnn_Tensor *x, fnn_Tensor *y);
@@ -371,6 +375,7 @@ FNN_API fnn_Tensor *fnn_where (fnn_Tensor *c, fnn_Tensor *a, fnn_Tensor *b);
 FNN_API fnn_Tensor *fnn_masked_fill (fnn_Tensor *x, fnn_Tensor *mask,
                                      double value);
 FNN_API void fnn_fill_ (fnn_Tensor *x, double value);
+FNN_API void fnn_fill_integer_ (fnn_Tensor *x, int64_t value); /* exact */
 FNN_API void fnn_copy_ (fnn_Tensor *x, fnn_Tensor *y); /* y broadcasts */
 /* x += share (y - x), for two of one shape. */
 FNN_API void fnn_lerp_ (fnn_Tensor *x, fnn_Tensor *y, double share);
@@ -391,8 +396,8 @@ FNN_API fnn_Tensor *fnn_cumsum (fnn_Tensor *x, int dim);
 FNN_API fnn_Tensor *fnn_softmax (fnn_Tensor *x, int dim);
 FNN_API fnn_Tensor *fnn_log_softmax (fnn_Tensor *x, int dim);
 
-/* x (..., m, k) by y (..., k, n); leading dims broadcast; a vector on either
-** side as in PyTorch.  A transposed operand costs no copy. */
+/* x (..., m, k) by y (..., k, n); leading dims broadcast; a vector as in
+** PyTorch.  A transposed operand is not copied.  Integers wrap, bools throw. */
 FNN_API fnn_Tensor *fnn_matmul (fnn_Tensor *x, fnn_Tensor *y);
 /* act(x W' + b): x (..., in), w (out, in), b (out) or NULL; act a row of
 ** map.def or -1.  One pass for acts whose derivative reads the output. */

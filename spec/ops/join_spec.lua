@@ -34,6 +34,35 @@ describe("joins", function ()
     end
   end)
 
+  it("keep every element of runs of any length", function ()
+    local rows = 2100
+    local widths, parts = { 1, 3, 4, 5, 17, 37, 64, 65, 130, 1100 }, {}
+    for _, t in ipairs{ "u8", "f16", "i32", "f32", "f64" } do
+      for i, n in ipairs(widths) do
+        parts[i] = fnn.randint(0, 200, { rows, n }):to(t)
+      end
+      local y = fnn.cat(parts, 2)
+      local start = 1
+      for i, n in ipairs(widths) do
+        local part = y:narrow(2, start, n):to("f32")
+        assert.is_true(part:eq(parts[i]:to("f32")):all():item())
+        start = start + n
+      end
+    end
+  end)
+
+  it("reverse runs of any dtype and length", function ()
+    for _, t in ipairs{ "bool", "u8", "i32", "i64", "f16", "bf16", "f32",
+                        "f64" } do
+      for _, n in ipairs{ 2, 7, 8, 33, 600, 1500 } do
+        local x = fnn.randint(0, 100, { 3, n }):to(t)
+        local back = fnn.arange(n - 1, -1, -1, { dtype = "i64" })
+        local right = x:to("f64"):index_select(2, back)
+        assert.is_true(x:flip(2):to("f64"):eq(right):all():item())
+      end
+    end
+  end)
+
   it("name what does not fit", function ()
     local x = fnn.zeros(2, 3)
     local function fails (pattern, f) assert.error_matches(f, pattern) end

@@ -76,6 +76,43 @@ describe("products", function ()
                          "no function of one number is called 'rely'")
   end)
 
+  it("multiply integers as the same numbers in f64", function ()
+    for _, t in ipairs{ "i64", "i32" } do
+      local function ints (...)
+        return fnn.randint(-100, 100, { ... }, { dtype = t })
+      end
+      local function check (a, b)
+        local c = a:matmul(b)
+        assert.equal(t, c:dtype())
+        local right = a:to("f64"):matmul(b:to("f64"))
+        assert.same(right:shape(), c:shape())
+        assert.is_true(c:eq(right:to("i64")):all():item())
+      end
+      check(ints(37, 301), ints(301, 270))
+      check(ints(19, 7):t(), ints(5, 19):t())
+      check(ints(5, 1, 3, 4), ints(6, 4, 2))
+      check(ints(7), ints(7))
+      check(ints(7), ints(3, 7, 2))
+      check(ints(2, 5, 3), ints(3))
+      check(ints(2, 0), ints(0, 3))
+    end
+  end)
+
+  it("wrap and promote products of integers", function ()
+    local big = (1 << 62) + 1
+    local x = fnn.full({ 1, 2 }, big, { dtype = "i64" })
+    assert.same({ { 2 * big * big } }, x:matmul(x:t()):totable())
+    local u = fnn.tensor({ { 200, 100 } }, { dtype = "u8" })
+    local y = u:matmul(u:t())
+    assert.equal("u8", y:dtype())
+    assert.same({ { (200 * 200 + 100 * 100) % 256 } }, y:totable())
+    y = u:matmul(u:to("i32"):t())
+    assert.equal("i32", y:dtype())
+    assert.same({ { 50000 } }, y:totable())
+    assert.same({ { 50000 } }, fnn.einsum("ij,kj->ik", y // y * u:to("i32"),
+                                          u:to("i32")):totable())
+  end)
+
   it("name both shapes", function ()
     local function fails (pattern, f) assert.error_matches(f, pattern) end
     local x = fnn.zeros(2, 3)
@@ -90,6 +127,8 @@ describe("products", function ()
           function () fnn.tensor(1):matmul(x) end)
     fails("matmul: expected a float tensor, got i64",
           function () x:to("i64"):matmul(x:t()) end)
+    fails("matmul: %(2, 3%) by %(3, 2%): bools have no product",
+          function () x:to("bool"):matmul(x:to("bool"):t()) end)
     fails("linear: the inner dimensions of x %(2, 3%) and weight %(3, 2%)",
           function () x:linear(x:t()) end)
     fails("linear: bias %(3%) for weight %(2, 3%) %(expected %(2%)%)",

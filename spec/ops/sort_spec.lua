@@ -86,6 +86,25 @@ describe("topk and sort", function ()
     assert.same(ids:totable(), x:argsort(2):totable())
   end)
 
+  it("take a tensor without dims for a line of one", function ()
+    local p = fnn.Param(fnn.tensor(3))
+    for _, dim in ipairs { 1, -1 } do
+      local y, ids = p:sort(dim)
+      local z, places = p:topk(1, dim)
+      for _, t in ipairs { y, ids, z, places, p:argsort(dim) } do
+        assert.same({}, t:shape())
+      end
+      assert.same({ 3, 0, 3, 0, 0 }, { y:item(), ids:item(), z:item(),
+                                       places:item(), p:argsort():item() })
+      p:set_grad(nil)
+      local sum = y * 2 + z
+      sum:backward()
+      assert.equal(3, p:grad():item())
+    end
+    assert.error_matches(function () p:sort(2) end, "dimension 2 out of range")
+    assert.error_matches(function () p:topk(2) end, "topk: 2 of the 1")
+  end)
+
   it("name what is out of range", function ()
     local x = fnn.zeros(2, 3)
     local function fails (pattern, f) assert.error_matches(f, pattern) end

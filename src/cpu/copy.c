@@ -1,14 +1,15 @@
 /* copy.c - from any strides to any strides, from any dtype to any dtype.
 **
-** Dense runs of one dtype are moved as bytes.  Where the result runs along
-** one dim and the source along another the copy is a transposition, done in
-** square tiles.  All else goes by runs. */
+** Dense runs of one dtype are moved as bytes, short ones without a call for
+** each.  Where the result runs along one dim and the source along another the
+** copy is a transposition, done in square tiles.  All else goes by runs. */
 
 #include "sweep.h"
 
 #ifdef CPU_ANY
 
 enum { TILE = 32 };
+enum { LINES = 256 }; /* bytes that a loop moves faster than memcpy */
 
 /* A merged geometry whose last dim of the result has stride 1 and whose dim
 ** `along` has stride 1 in the source. */
@@ -136,6 +137,53 @@ static bool transpose (const Sweep *s) {
   return true;
 }
 
+/* A run of a few cache lines at most, where a call of memcpy shows. */
+static void move_run (char *y, const char *x, int64_t bytes) {
+  if (bytes > LINES || bytes < 16) {
+    memcpy(y, x, (size_t)bytes);
+    return;
+  }
+  for (int64_t i = 0; i + 16 <= bytes; i += 16) memcpy(y + i, x + i, 16);
+  memcpy(y + bytes - 16, x + bytes - 16, 16); /* what is left, and before */
+}
+
+/* Rows lo .. hi - 1: runs along the last dim, dense on both sides. */
+static void copy_rows (void *ud, int64_t lo, int64_t hi) {
+  const Sweep *s = ud;
+  const Operand *y = &s->at[0], *x = &s->at[1];
+  int last = s->ndim - 1, d = last - 1;
+  int64_t size = (int64_t)fnn_dtype_size((fnn_Dtype)y->dtype);
+  int64_t bytes = s->shape[last] * size;
+  while (lo < hi) {
+    int64_t rest = lo / s->shape[d], first = lo % s->shape[d];
+    int64_t oy = first * y->stride[d], ox = first * x->stride[d];
+    for (int k = d - 1; k >= 0; k--) {
+      oy += rest % s->shape[k] * y->stride[k];
+      ox += rest % s->shape[k] * x->stride[k];
+      rest /= s->shape[k];
+    }
+    int64_t n = min64(hi - lo, s->shape[d] - first);
+    char *to = y->data + oy * size;
+    const char *from = x->data + ox * size;
+    for (int64_t i = 0; i < n; i++)
+      move_run(to + i * y->stride[d] * size, from + i * x->stride[d] * size,
+               bytes);
+    lo += n;
+  }
+}
+
+/* Whether s consists of short dense runs; then copies them.  Long ones, and
+** those that should go past the caches, are the sweep's. */
+static bool rows (const Sweep *s) {
+  int last = s->ndim - 1;
+  int64_t n = s->shape[last];
+  if (s->ndim < 2 || s->at[0].stride[last] != 1 || s->at[1].stride[last] != 1)
+    return false;
+  if (n > GRAIN / 8 || (s->stream && n > LINES)) return false;
+  threads_range(s->numel / n, grain_rows(n), copy_rows, (void *)s);
+  return true;
+}
+
 /* The result is what the load made: nothing is left to compute. */
 #define MOVE(name, T) \
   static void name(void *z, const void *const *in, int64_t n, double a, \
@@ -154,7 +202,7 @@ void CPU (copy)(Tensor *y, const Tensor *x) {
   ONCE(sweep_open)(&s, 2, (const Tensor *[]){ y, x });
   fnn_Dtype t = (fnn_Dtype)x->dtype;
   if (y->dtype == x->dtype) {
-    if (s.numel > 0 && transpose(&s)) return;
+    if (s.numel > 0 && (transpose(&s) || rows(&s))) return;
     s.at[0].lane = s.at[1].lane = x->dtype;
   } else s.at[0].lane = s.at[1].lane = (uint8_t)(t = lane_of(t));
   switch (fnn_dtype_size(t)) {

@@ -93,12 +93,17 @@ static inline int64_t whole (double v) {
   return v >= -0x1p63 && v < 0x1p63 ? (int64_t)v : INT64_MIN;
 }
 
-/* One loop for a dense run and one for any stride. */
+/* One loop for a dense run, one for a reversed one and one for any stride. */
 #define LOAD(name, from, to, e) \
   static void name(to *y, const from *p, int64_t stride, int64_t n) { \
     if (stride == 1) { \
       LANES for (int64_t i = 0; i < n; i++) { \
         from v = p[i]; \
+        y[i] = (to)(e); \
+      } \
+    } else if (stride == -1) { \
+      LANES for (int64_t i = 0; i < n; i++) { \
+        from v = p[-i]; \
         y[i] = (to)(e); \
       } \
     } else \

@@ -2,14 +2,17 @@
 ** of (outer, n, inner).
 **
 ** A row is read for its maximum, read again for the exponentials and their
-** sum, and scaled.  Where the result is large and a row fits into a buffer the
-** exponentials wait there and the scaled row goes past the caches. */
+** sum, and scaled; columns so in tiles, side by side.  Where the result is
+** large and a row fits into a buffer the exponentials wait there and the scaled
+** row goes past the caches. */
 
 #include "reduce.h"
 
 #include "../core/vmath.h"
 
 enum { LEAF = 512, COLUMNS = 128, ROW = 4096, SHORT = 16 };
+/* Rows: of long columns, at a time, and asked for ahead. */
+enum { LONG = 2048, FEW = 16, AHEAD = 16 };
 
 typedef struct Job {
   real *y; /* or gx */
@@ -189,6 +192,61 @@ static void softmax_columns (const Job *k, const real *x, real *y, int64_t w) {
   }
 }
 
+/* Maxima and sums of exponentials of columns too long to be read thrice from a
+** cache: of a few rows at a time, the sums scaled where a maximum has grown
+** (Milakov and Gimelshein 2018, arXiv:1805.02867). */
+static void long_sums (const Job *k, const real *x, int64_t w, real *m,
+                       double *s) {
+  real c[COLUMNS], part[COLUMNS];
+  int64_t step = k->inner;
+  for (int64_t j = 0; j < w; j++) m[j] = -INFINITY, s[j] = 0;
+  for (int64_t i = 0; i < k->n; i += FEW) {
+    int64_t end = min64(k->n, i + FEW);
+    for (int64_t j = 0; j < w; j++) c[j] = m[j], part[j] = 0;
+    for (int64_t r = i; r < end; r++) {
+      const real *p = x + r * step;
+      run_prefetch(p + AHEAD * step, (size_t)w * sizeof *x);
+      LANES for (int64_t j = 0; j < w; j++) m[j] =
+          p[j] != p[j] || p[j] > m[j] ? p[j] : m[j];
+    }
+    for (int64_t j = 0; j < w; j++) {
+      real from = m[j] == -INFINITY ? 0 : m[j]; /* nothing but -inf yet */
+      if (c[j] != m[j]) s[j] *= (double)exp(c[j] - from);
+      c[j] = from;
+    }
+    for (int64_t r = i; r < end; r++) {
+      const real *p = x + r * step;
+      LANES for (int64_t j = 0; j < w; j++) part[j] += exp_flush(p[j] - c[j]);
+    }
+    for (int64_t j = 0; j < w; j++) s[j] += (double)part[j];
+  }
+}
+
+/* The exponentials are made once more, as they are written. */
+static void long_columns (const Job *k, const real *x, real *y, int64_t w) {
+  real m[COLUMNS], c[COLUMNS];
+  _Alignas(64) real buf[COLUMNS];
+  double s[COLUMNS];
+  int64_t step = k->inner;
+  size_t run = (size_t)w * sizeof *x;
+  long_sums(k, x, w, m, s);
+  for (int64_t j = 0; j < w; j++)
+    c[j] = k->log ? m[j] + log((real)s[j]) : (real)(1 / s[j]);
+  for (int64_t i = 0; i < k->n; i++) {
+    const real *p = x + i * step;
+    real *q = y + i * step, *e = k->stream ? buf : q;
+    run_prefetch(p + AHEAD * step, run);
+    if (k->log) {
+      LANES for (int64_t j = 0; j < w; j++) e[j] = p[j] - c[j];
+    } else {
+      LANES for (int64_t j = 0; j < w; j++) e[j] =
+          exp_flush(p[j] - m[j]) * c[j];
+    }
+    if (k->stream) ONCE(run_stream)(q, buf, run);
+  }
+  if (k->stream) ONCE(run_fence)();
+}
+
 static void back_columns (const Job *k, const real *y, const real *gy,
                           real *gx, int64_t w) {
   double s[COLUMNS] = { 0 };
@@ -213,8 +271,9 @@ static void column_range (void *ud, int64_t lo, int64_t hi) {
   for (int64_t t = lo; t < hi; t++) {
     int64_t j = t % k->chunks * COLUMNS, w = min64(COLUMNS, k->inner - j);
     int64_t at = t / k->chunks * k->n * k->inner + j;
-    if (k->gy == NULL) softmax_columns(k, k->x + at, k->y + at, w);
-    else back_columns(k, k->x + at, k->gy + at, k->y + at, w);
+    if (k->gy != NULL) back_columns(k, k->x + at, k->gy + at, k->y + at, w);
+    else if (k->n > LONG) long_columns(k, k->x + at, k->y + at, w);
+    else softmax_columns(k, k->x + at, k->y + at, w);
   }
 }
 
@@ -236,7 +295,8 @@ void CPU (softmax)(Tensor *y, const Tensor *x, int64_t outer, int64_t n,
             .n = n,
             .inner = inner,
             .log = log };
-  k.stream = n <= ROW && y->numel * (int64_t)sizeof(real) > STREAM;
+  k.stream =
+      (inner > 1 || n <= ROW) && y->numel * (int64_t)sizeof(real) > STREAM;
   run(&k, outer, softmax_rows);
 }
 

@@ -97,6 +97,25 @@ void fnn_lerp_ (Tensor *x, Tensor *y, double share) {
   if (to->storage != x->storage) kernel(x, copy)(x, to);
 }
 
+Tensor *integer_scalar (int64_t v, const fnn_Device *d) {
+  return tensor_move(fnn_tensor(FNN_I64, 0, NULL, &v), d);
+}
+
+void fnn_fill_integer_ (Tensor *x, int64_t value) {
+  fnn_Dtype t = (fnn_Dtype)x->dtype;
+  if (!is_rounded(value) || dtype_is_float(t) || t == FNN_BOOL) {
+    fnn_fill_(x, (double)value);
+    return;
+  }
+  tensor_check_write("fill_", x);
+  if (t != FNN_I64)
+    fnn_throw(FNN_EARG, "fill_: %lld does not fit %s", (long long)value,
+              fnn_dtype_name(t));
+  Tensor *y = integer_scalar(value, x->storage->device);
+  tensor_written(x);
+  kernel(x, copy)(x, view_broadcast(y, x->ndim, x->shape));
+}
+
 void fnn_copy_ (Tensor *x, Tensor *y) {
   int64_t shape[FNN_MAXDIM];
   tensor_check_device("copy_", x, y);

@@ -49,6 +49,34 @@ static void check_cat (const Tensor *x, const Tensor *y, int dim, int i) {
               shape_text(x), i + 1, shape_text(y));
 }
 
+/* Places lo .. lo + count - 1 of y's first dim from the tensors side by side
+** along another. */
+static void cat_part (Tensor *y, int n, Tensor *const *x, int dim, int64_t lo,
+                      int64_t count) {
+  size_t mark = fnn_mark();
+  int64_t start = 0;
+  y = view_part(y, 0, lo, count, 1);
+  for (int i = 0; i < n; i++) {
+    int64_t length = x[i]->shape[dim];
+    if (length > 0)
+      kernel(y, copy)(view_part(y, dim, start, length, 1),
+                      view_part(x[i], 0, lo, count, 1));
+    start += length;
+  }
+  fnn_escape(mark, NULL);
+}
+
+/* Where the parts of a row come from several tensors a few rows at a time are
+** written, which stay in the cache until all their parts have come. */
+static void cat_fill (Tensor *y, int n, Tensor *const *x, int dim) {
+  enum { PART = 512 << 10 }; /* bytes */
+  int64_t rows = y->shape[0];
+  int64_t row = y->numel / rows * (int64_t)fnn_dtype_size((fnn_Dtype)y->dtype);
+  int64_t count = n > 1 ? max64(1, PART / row) : rows;
+  for (int64_t lo = 0; lo < rows; lo += count)
+    cat_part(y, n, x, dim, lo, min64(count, rows - lo));
+}
+
 Tensor *fnn_cat (int n, Tensor *const *x, int dim) {
   static const Rule rule = { "cat", cat_back };
   int64_t shape[FNN_MAXDIM], start = 0;
@@ -65,10 +93,11 @@ Tensor *fnn_cat (int n, Tensor *const *x, int dim) {
   bool last = tensor_is_channels_last(x[0]);
   Tensor *y = (last ? tensor_new_channels_last
                     : tensor_new)(x[0]->ndim, shape, t, x[0]->storage->device);
-  for (int i = 0; i < n; i++) {
-    int64_t length = x[i]->shape[dim];
+  if (dim > 0 && y->numel > 0) cat_fill(y, n, x, dim);
+  for (int i = 0; i < n && dim == 0; i++) {
+    int64_t length = x[i]->shape[0];
     if (x[i]->numel > 0)
-      kernel(y, copy)(view_part(y, dim, start, length, 1), x[i]);
+      kernel(y, copy)(view_part(y, 0, start, length, 1), x[i]);
     start += length;
   }
   Node *node = graph_record(y, &rule, n, x, 0);

@@ -71,7 +71,10 @@ static Tensor *product (const Tensor *a, const Tensor *b, fnn_Dtype t,
   Tensor *c = tensor_new(n + 2, shape, t, a->storage->device);
   Tensor *rows = n > 0 && batch_of(b) == 1 ? folded(a) : NULL;
   if (c->numel == 0) return c;
-  if (rows != NULL) kernel(c, matmul)(folded(c), rows, spread(b, 0, NULL), e);
+  if (!dtype_is_float(t))
+    kernel(c, matmul_int)(c, spread(a, n, shape), spread(b, n, shape));
+  else if (rows != NULL)
+    kernel(c, matmul)(folded(c), rows, spread(b, 0, NULL), e);
   else kernel(c, matmul)(c, spread(a, n, shape), spread(b, n, shape), e);
   return c;
 }
@@ -126,8 +129,21 @@ static fnn_Dtype result_dtype (const char *op, const Tensor *x,
   return dtype_is_compute(t) || !x->storage->device->host ? t : FNN_F32;
 }
 
+/* The same for a product of integers, which is one. */
+static fnn_Dtype integer_dtype (const Tensor *x, const Tensor *y) {
+  fnn_Dtype t = fnn_promote((fnn_Dtype)x->dtype, (fnn_Dtype)y->dtype);
+  tensor_check_device("matmul", x, y);
+  if (t == FNN_BOOL)
+    fnn_throw(FNN_EDTYPE,
+              "matmul: %s by %s: bools have no product (convert "
+              "them with :to(\"i64\"))",
+              shape_text(x), shape_text(y));
+  return t;
+}
+
 /* An operand as the kernel for t takes it. */
 static Tensor *operand (Tensor *x, fnn_Dtype t) {
+  if (!dtype_is_float(t)) return tensor_dense(tensor_convert(x, t));
   return t == FNN_F64 ? fnn_cast(x, t) : x;
 }
 
@@ -190,7 +206,8 @@ static void check_matmul (const Tensor *x, const Tensor *y) {
 
 Tensor *fnn_matmul (Tensor *x, Tensor *y) {
   static const Rule rule = { "matmul", matmul_back };
-  fnn_Dtype t = result_dtype("matmul", x, y);
+  bool integers = !tensor_is_float(x) && !tensor_is_float(y);
+  fnn_Dtype t = integers ? integer_dtype(x, y) : result_dtype("matmul", x, y);
   check_matmul(x, y);
   x = operand(x, t);
   y = operand(y, t);

@@ -66,6 +66,13 @@ void check_holds (const char *op, const Tensor *x, fnn_Dtype t);
 ** it. */
 void check_operand (const char *op, const Tensor *x);
 
+/* Whether a double rounds v. */
+static inline bool is_rounded (int64_t v) {
+  return v > (int64_t)1 << 53 || v < -((int64_t)1 << 53);
+}
+/* v as an i64 tensor without dims. */
+Tensor *integer_scalar (int64_t v, const fnn_Device *d);
+
 /* A plain view of x in a shape that it broadcasts to. */
 Tensor *view_broadcast (const Tensor *x, int ndim, const int64_t *shape);
 /* x, or a copy where writing z would change x before it is read. */

@@ -40,19 +40,34 @@ static Tensor *first (const Rule *rule, Tensor *x, int64_t k, int dim,
   return y;
 }
 
+/* A tensor without dims is sorted as a line of one. */
+static Tensor *as_line (Tensor *x, int dim) {
+  return x->ndim == 0 && (dim == 0 || dim == -1) ? fnn_unsqueeze(x, 0) : x;
+}
+
+/* y and its ids in the number of dims that x has. */
+static Tensor *as_before (const Tensor *x, Tensor *y, Tensor **ids) {
+  if (x->ndim > 0) return y;
+  *ids = fnn_squeeze(*ids, 0);
+  return fnn_squeeze(y, 0);
+}
+
 Tensor *fnn_topk (Tensor *x, int64_t k, int dim, bool largest, Tensor **ids) {
   static const Rule rule = { "topk", sort_back };
-  dim = tensor_dim(x, dim, "topk");
-  if (k < 0 || k > x->shape[dim])
+  Tensor *from = as_line(x, dim);
+  dim = tensor_dim(from, dim, "topk");
+  if (k < 0 || k > from->shape[dim] || (x->ndim == 0 && k == 0))
     fnn_throw(FNN_EARG,
               "topk: %lld of the %lld elements along the dim "
               "(shape %s)",
-              (long long)k, (long long)x->shape[dim], shape_text(x));
-  return first(&rule, x, k, dim, largest, ids);
+              (long long)k, (long long)from->shape[dim], shape_text(x));
+  return as_before(x, first(&rule, from, k, dim, largest, ids), ids);
 }
 
 Tensor *fnn_sort (Tensor *x, int dim, bool descending, Tensor **ids) {
   static const Rule rule = { "sort", sort_back };
-  dim = tensor_dim(x, dim, "sort");
-  return first(&rule, x, x->shape[dim], dim, descending, ids);
+  Tensor *from = as_line(x, dim);
+  dim = tensor_dim(from, dim, "sort");
+  Tensor *y = first(&rule, from, from->shape[dim], dim, descending, ids);
+  return as_before(x, y, ids);
 }

@@ -280,6 +280,30 @@ void fnn_zip_number_ (int op, Tensor *x, double v) {
   }
 }
 
+/* v as an operand beside x, or NULL where a double does as well.  It takes
+** x's dtype, as numbers do, but for tests, which compare what it is. */
+static Tensor *large_integer (int op, const Tensor *x, int64_t v) {
+  if (!is_rounded(v) || tensor_is_float(x)) return NULL;
+  check_computes(zip_rows[op].name, x);
+  Tensor *y = integer_scalar(v, x->storage->device);
+  if (zip_rows[op].kind == KIND_TEST || x->dtype == FNN_BOOL) return y;
+  return tensor_convert(y, (fnn_Dtype)x->dtype);
+}
+
+Tensor *fnn_zip_integer (int op, Tensor *x, int64_t v, bool left) {
+  check_row(op);
+  Tensor *y = op != ZIP_pow || left ? large_integer(op, x, v) : NULL;
+  if (y == NULL) return fnn_zip_number(op, x, (double)v, left);
+  return left ? fnn_zip(op, y, x) : fnn_zip(op, x, y);
+}
+
+void fnn_zip_integer_ (int op, Tensor *x, int64_t v) {
+  check_row(op);
+  Tensor *y = op != ZIP_pow ? large_integer(op, x, v) : NULL;
+  if (y == NULL) fnn_zip_number_(op, x, (double)v);
+  else fnn_zip_(op, x, y);
+}
+
 /* }====================================================== */
 
 Tensor *fnn_add (Tensor *x, Tensor *y) { return fnn_zip(ZIP_add, x, y); }

@@ -134,7 +134,8 @@ Tensor:topk(k: integer, dim?: integer, options?: table) -> Tensor, Tensor
 
 Tensor:matmul(y: Tensor) -> Tensor
   The matrix product of (..., m, k) and (..., k, n); leading dimensions
-  broadcast, and vectors count as rows or columns.
+  broadcast, and vectors count as rows or columns. Integers give integers, which
+  wrap.
 
 Tensor:linear(weight: Tensor, bias?: Tensor, act?: string) -> Tensor
   x times weight transposed, plus bias: (..., in) and (out, in) give (..., out).

@@ -62,6 +62,10 @@ fnn.set_default_dtype(dtype: string)
 fnn.set_default_device(device: string)
   Where new tensors live.
 
+fnn.threads(n?: integer) -> integer
+  How many threads compute, the script's own included; n sets it, 0 as many as
+  the process may use CPUs. Results do not depend on it.
+
 fnn.clock() -> number
   Seconds since some moment: the difference of two is the time that passed,
   which os.clock, adding up the work of all threads, does not tell.
