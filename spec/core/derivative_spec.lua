@@ -283,6 +283,7 @@ describe("an in-place op", function()
     local arguments = {
       masked_fill_ = { bools, 1 }, scatter_add_ = { 1, ids, vector(1, 2) },
       copy_ = { vector(1, 2) }, zero_ = {}, uniform_ = {}, normal_ = {},
+      lerp_ = { vector(1, 2), 0.5 },
     }
     -- Of integers, which have no graph.
     local none = { bitand_ = true, bitor_ = true, bitxor_ = true,

@@ -292,6 +292,23 @@ describe("a class of optimizers", function ()
     fails("expected the name of a class", optim.optimizer, "")
   end)
 
+  it("may inherit from another", function ()
+    local Slow = optim.optimizer("Slow", nil, Sign)
+    function Slow:step (...)
+      self.steps = (self.steps or 0) + 1
+      return Slow.super.step(self, ...)
+    end
+    local p = param(1)
+    local opt = Slow({ p }, { lr = 0.25 })
+    set_grad(p, 3)
+    opt:step()
+    near({ 0.75 }, p)
+    assert.equal(1, opt.steps)
+    local Searching = optim.optimizer("Searching", nil, optim.LBFGS)
+    assert.equal("Searching", Searching({ p }):name())
+    fails("expected a class as the parent", optim.optimizer, "A", {}, 1)
+  end)
+
   it("keeps its state where the Param is", function ()
     local p = fnn.Param(fnn.ones(2))
     local opt = Sign({ p })

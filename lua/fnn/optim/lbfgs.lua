@@ -295,7 +295,7 @@ function LBFGS:add_group (group)
   if #self._groups > 0 then
     raise("LBFGS: expected one group of parameters")
   end
-  return self.super.add_group(self, group)
+  return LBFGS.super.add_group(self, group)
 end
 
 optim.LBFGS = LBFGS

@@ -278,8 +278,12 @@ function optim.optimizer (name, options, parent)
     raise("optim.optimizer: expected the options of %s with their defaults, "
           .. "got %s", name, described(options))
   end
-  local class = { __name = name, defaults = options or {}, __tostring = text,
-                  super = parent or methods }
+  if parent ~= nil and not (type(parent) == "table" and parent.defaults) then
+    raise("optim.optimizer: expected a class as the parent of %s, got %s",
+          name, described(parent))
+  end
+  local class = { __name = name, __tostring = text, super = parent or methods,
+                  defaults = options or parent and parent.defaults or {} }
   class.__index = class
   return setmetatable(class, {
     __index = parent or methods,
