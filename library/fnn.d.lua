@@ -78,6 +78,13 @@ function fnn.set_default_dtype(dtype) end
 ---@param device string
 function fnn.set_default_device(device) end
 
+---Tells whoever watches how far long work has come; the program shows a bar.
+---Raises when it is to stop.
+---@param what string
+---@param step integer
+---@param total? integer
+function fnn.progress(what, step, total) end
+
 ---Seconds since some moment: the difference of two is the time that passed,
 ---which os.clock, adding up the work of all threads, does not tell.
 ---@return number
@@ -2361,6 +2368,16 @@ function fnn.io.write_png(path, image, texts) end
 ---@param images fnn.Tensor
 ---@param options? table
 function fnn.io.write_grid(path, images, options) end
+
+---A whole file.
+---@param path string
+---@return string
+function fnn.io.read_text(path) end
+
+---Writes a whole file.
+---@param path string
+---@param text string
+function fnn.io.write_text(path, text) end
 
 ---Whether there is a file that may be read.
 ---@param path string

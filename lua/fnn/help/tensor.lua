@@ -62,6 +62,10 @@ fnn.set_default_dtype(dtype: string)
 fnn.set_default_device(device: string)
   Where new tensors live.
 
+fnn.progress(what: string, step: integer, total?: integer)
+  Tells whoever watches how far long work has come; the program shows a bar.
+  Raises when it is to stop.
+
 fnn.clock() -> number
   Seconds since some moment: the difference of two is the time that passed,
   which os.clock, adding up the work of all threads, does not tell.
