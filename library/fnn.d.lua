@@ -2108,6 +2108,133 @@ function Optimizer:clip_grad_value(most) end
 ---@return boolean
 function Optimizer:gradients_are_finite() end
 
+---A function that gives the optimizer the rate of a step, and returns it. Groups
+---keep the ratios of their rates; the largest is the schedule's.
+---@param opt fnn.Optimizer
+---@param schedule function
+---@return function
+function fnn.optim.scheduler(opt, schedule) end
+
+---The same rate always.
+---@param base number
+---@return function
+function fnn.optim.Constant(base) end
+
+---Times gamma (0.1) after each so many steps.
+---@param base number
+---@param every number
+---@param gamma? number
+---@return function
+function fnn.optim.StepDecay(base, every, gamma) end
+
+---Times gamma (0.1) at each of these steps.
+---@param base number
+---@param milestones integer[]
+---@param gamma? number
+---@return function
+function fnn.optim.MultiStep(base, milestones, gamma) end
+
+---Times gamma at each step.
+---@param base number
+---@param gamma number
+---@return function
+function fnn.optim.Exponential(base, gamma) end
+
+---Down to floor at step total, as a power of what is left, and flat after.
+---power: number = 1
+---floor: number = 0
+---@param base number
+---@param total number
+---@param options? table
+---@return function
+function fnn.optim.Polynomial(base, total, options) end
+
+---Half a cosine from base to floor at step total, and flat after.
+---floor: number = 0
+---@param base number
+---@param total number
+---@param options? table
+---@return function
+function fnn.optim.CosineAnnealing(base, total, options) end
+
+---Half a cosine from base to floor in each period (Loshchilov and Hutter 2017,
+---arXiv:1608.03983).
+---mult: integer = 1    how many times longer each period is than the one before
+---floor: number = 0
+---@param base number
+---@param period number
+---@param options? table
+---@return function
+function fnn.optim.CosineRestarts(base, period, options) end
+
+---Another schedule, times (step + 1) / steps in its first steps.
+---@param inner function
+---@param steps number
+---@return function
+function fnn.optim.Warmup(inner, steps) end
+
+---Up to peak along a line, then down along a cosine until step total (Smith and
+---Topin 2018, arXiv:1708.07120).
+---warmup_fraction: number = 0.3    the part of the steps that goes up
+---start_div: number = 25           begins at peak / start_div
+---end_div: number = 1e4            ends at peak / end_div
+---@param peak number
+---@param total number
+---@param options? table
+---@return function
+function fnn.optim.OneCycle(peak, total, options) end
+
+---Up to peak along a line in warmup steps, then along a cosine to floor at step
+---total, and flat after.
+---floor: number    peak / 10 without
+---@param peak number
+---@param warmup number
+---@param total number
+---@param options? table
+---@return function
+function fnn.optim.WarmupCosine(peak, warmup, total, options) end
+
+---Up to peak in warmup steps, there for stable steps, down to floor in decay
+---steps (Hu et al. 2024, arXiv:2404.06395).
+---floor: number = 0
+---shape: string = "linear"    of the way down; or "cosine", "sqrt"
+---@param peak number
+---@param warmup number
+---@param stable number
+---@param decay number
+---@param options? table
+---@return function
+function fnn.optim.WSD(peak, warmup, stable, decay, options) end
+
+---The product of schedules: the first gives the rate, the others factors.
+---@param ... function
+---@return function
+function fnn.optim.Chained(...) end
+
+---One after the other; each milestone is the step at which the next begins, with
+---a step 0 of its own.
+---@param schedules function[]
+---@param milestones integer[]
+---@return function
+function fnn.optim.Sequential(schedules, milestones) end
+
+---Times factor when the value that it is told, s:update(value), has not become
+---better for more than patience times. s(step) is the rate now. s:state_dict()
+---and s:load_state_dict(state) keep it, s:reset() starts again. fnn.fit tells it
+---the loss of each epoch: of the validation, if there is one.
+---mode: string = "min"              or "max"
+---factor: number = 0.1
+---patience: integer = 10
+---threshold: number = 1e-4          how much better counts
+---threshold_mode: string = "rel"    as a share of the best, or "abs"
+---cooldown: integer = 0             values to ignore after a change
+---floor: number = 0                 the lowest rate
+---eps: number = 1e-8                a change smaller than this is not made
+---@param base number
+---@param options? table
+---@return table
+function fnn.optim.ReduceOnPlateau(base, options) end
+
 fnn.data = {}
 
 ---Items along the first dimension of tensors of one length. A field may be
