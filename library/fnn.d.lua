@@ -1542,6 +1542,116 @@ function fnn.kaiming(shape, options) end
 ---@return fnn.Tensor
 function fnn.xavier(shape, options) end
 
+fnn.nn.init = {}
+
+---Uniform numbers from lo (0) to hi (1).
+---@param x fnn.Tensor
+---@param lo? number
+---@param hi? number
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.init.uniform_(x, lo, hi, options) end
+
+---Normal numbers of mean (0) and deviation std (1).
+---@param x fnn.Tensor
+---@param mean? number
+---@param std? number
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.init.normal_(x, mean, std, options) end
+
+---Normal numbers of mean (0) and deviation std (1) from lo (-2) to hi (2); what
+---is outside is drawn again.
+---@param x fnn.Tensor
+---@param mean? number
+---@param std? number
+---@param lo? number
+---@param hi? number
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.init.trunc_normal_(x, mean, std, lo, hi, options) end
+
+---One number throughout.
+---@param x fnn.Tensor
+---@param value number
+---@return fnn.Tensor
+function fnn.nn.init.constant_(x, value) end
+
+---Zeros.
+---@param x fnn.Tensor
+---@return fnn.Tensor
+function fnn.nn.init.zeros_(x) end
+
+---Ones.
+---@param x fnn.Tensor
+---@return fnn.Tensor
+function fnn.nn.init.ones_(x) end
+
+---A matrix with ones on its diagonal.
+---@param x fnn.Tensor
+---@return fnn.Tensor
+function fnn.nn.init.eye_(x) end
+
+---Kernels of a convolution that lets its inputs pass.
+---groups: integer = 1    in each group of its channels
+---@param x fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.init.dirac_(x, options) end
+
+---A random matrix with orthonormal rows, or columns if there are no more of
+---them, times gain (Saxe et al. 2014, arXiv:1312.6120).
+---gain: number = 1
+---@param x fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.init.orthogonal_(x, options) end
+
+---A matrix of normal numbers of deviation std (0.01), this share of each column
+---being 0.
+---@param x fnn.Tensor
+---@param sparsity number
+---@param std? number
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.init.sparse_(x, sparsity, std, options) end
+
+---Uniform numbers of deviation gain * sqrt(2 / (fan_in + fan_out)) (Glorot and
+---Bengio 2010).
+---gain: number = 1
+---@param x fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.init.xavier_uniform_(x, options) end
+
+---The same, normal.
+---@param x fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.init.xavier_normal_(x, options) end
+
+---Uniform numbers of deviation gain / sqrt(fan) (He et al. 2015).
+---mode: string = "fan_in"                or "fan_out"
+---activation: string = "leaky_relu"      whose gain it is
+---slope: number = 0                      of leaky_relu
+---@param x fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.init.kaiming_uniform_(x, options) end
+
+---The same, normal.
+---@param x fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.init.kaiming_normal_(x, options) end
+
+---The factor that keeps the variance through an activation: "linear", "sigmoid",
+---"tanh", "relu", "leaky_relu" (of slope 0.01), "selu".
+---@param activation string
+---@param slope? number
+---@return number
+function fnn.nn.init.gain(activation, slope) end
+
 ---How badly logits x (n, classes) or (n, classes, ...) predict class ids, or
 ---probabilities of the logits' shape. The mean is over the weights of the ids
 ---that count; when none counts it is 0.
