@@ -1152,6 +1152,18 @@ function fnn.is_grad_enabled() end
 ---@return fnn.Tensor
 function fnn.record(y, name, inputs, back) end
 
+---An operation to be given forward(ctx, ...) and backward(ctx, gy, ...), and
+---then called as a function. forward runs without a graph; backward is given the
+---gradients of its results and returns one for each argument, nil for what is
+---no tensor. In forward ctx:save(x, ...) keeps tensors, which ctx:saved()
+---returns in backward; other values are fields, ctx.k = k.
+---ctx.needs_input_grad[i] tells whether argument i needs one. All float results
+---have one dtype. backward = false means that there is no derivative. name is
+---used in error messages.
+---@param name string
+---@return table
+function fnn.Function(name) end
+
 ---The same values without their history; memory is shared.
 ---@return fnn.Tensor
 function Tensor:detach() end

@@ -3,6 +3,7 @@ local _, load = ...
 
 load "nn"
 load "optim"
+load "function"
 load "data"
 load "grid"
 load "gradcheck"
