@@ -2550,6 +2550,67 @@ function Loader:start(epoch, batch) end
 ---@return integer
 function Loader:cursor() end
 
+---Trains the model and returns a list of what was seen in each epoch that ran:
+---tables of epoch, loss, lr, val_loss and the metrics by their names, those of
+---the validation as val_NAME; means over the items. The model is left in
+---evaluation, as by model:eval().
+---loss: function                 of outputs and targets: nn.cross_entropy
+---epochs: integer = 1
+---batch_size: integer = 32       of a dataset; a loader has its own
+---shuffle: boolean = true        of a dataset
+---seed: integer = 0              of a dataset's order
+---optimizer: Optimizer|function  or what makes one: optim.Adam; AdamW without
+---lr: number                     for an optimizer that is made
+---schedule: function             the rate by the step, counted from 0
+---clip: number                   the longest gradient
+---validation: Dataset            what to evaluate on after each epoch
+---metrics: table                 functions of outputs and targets, by name
+---callback: function             f(epoch, stats); false ends the training
+---device: string                 where model and batches go
+---progress: boolean = true       whether the program's bar is shown
+---@param model fnn.Module
+---@param data fnn.Dataset|fnn.Loader|table
+---@param options? table
+---@return table
+function fnn.fit(model, data, options) end
+
+---The mean loss and metrics over the data, in evaluation and without gradients.
+---loss: function
+---metrics: table
+---batch_size: integer = 32
+---device: string
+---@param model fnn.Module
+---@param data fnn.Dataset|fnn.Loader|table
+---@param options? table
+---@return table
+function fnn.evaluate(model, data, options) end
+
+fnn.metrics = {}
+
+---The share of rows whose class is the target's.
+---threshold: number = 0.5    0 for outputs that are no probabilities yet
+---@param outputs fnn.Tensor
+---@param targets fnn.Tensor
+---@param options? table
+---@return number
+function fnn.metrics.accuracy(outputs, targets, options) end
+
+---The id of each row's class.
+---threshold: number = 0.5
+---@param outputs fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.metrics.classes(outputs, options) end
+
+---How often each actual class was taken for each: counts (actual, predicted).
+---threshold: number = 0.5
+---classes: integer           how many there are, if the outputs do not tell
+---@param outputs fnn.Tensor
+---@param targets fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.metrics.confusion(outputs, targets, options) end
+
 fnn.io = {}
 
 ---A safetensors file, whose tensors are read one at a time.
