@@ -2611,6 +2611,88 @@ function fnn.metrics.classes(outputs, options) end
 ---@return fnn.Tensor
 function fnn.metrics.confusion(outputs, targets, options) end
 
+---A network without layers.
+---seed: integer    of its first weights and of the order of the data
+---@param options? table
+---@return fnn.Network
+function fnn.Network(options) end
+
+---@class fnn.Network
+local Network = {}
+
+---How many numbers an item has. Comes first.
+---@param n integer
+---@return fnn.Network
+function Network:input_size(n) end
+
+---Adds a layer of n units with "relu", "sigmoid", "tanh", "softmax" or "linear".
+---@param n integer
+---@param activation? string
+---@return fnn.Network
+function Network:dense(n, activation) end
+
+---"mse", "bce" (behind "sigmoid") or "cross_entropy" (behind "softmax", or
+---"linear" for outputs that are logits). Targets of cross_entropy are ids or
+---rows of probabilities.
+---@param name string
+---@return fnn.Network
+function Network:loss(name) end
+
+---"sgd", "adam" or "adamw", with the options of optim.SGD and so on.
+---@param name string
+---@param options? table
+---@return fnn.Network
+function Network:optimizer(name, options) end
+
+---Trains on rows x with targets y; options and result are those of fnn.fit.
+---@param x fnn.Tensor|table
+---@param y fnn.Tensor|table
+---@param options? table
+---@return table
+function Network:fit(x, y, options) end
+
+---The same; f(epoch, loss) is called after each epoch, and ends the training by
+---returning false.
+---@param x fnn.Tensor|table
+---@param y fnn.Tensor|table
+---@param options table
+---@param f function
+---@return table
+function Network:fit_with(x, y, options, f) end
+
+---The outputs for rows or for one item. Raises when the size is wrong.
+---@param x fnn.Tensor|table
+---@return fnn.Tensor
+function Network:forward(x) end
+
+---The same, but nil and a message when the size is wrong.
+---@param x fnn.Tensor|table
+---@return fnn.Tensor|nil
+---@return string
+function Network:predict(x) end
+
+---The share of rows that it gets right: the largest output, or 0.5 for one.
+---@param x fnn.Tensor|table
+---@param y fnn.Tensor|table
+---@return number
+function Network:accuracy(x, y) end
+
+---How often each actual class was taken for each: counts (actual, predicted).
+---@param x fnn.Tensor|table
+---@param y fnn.Tensor|table
+---@return fnn.Tensor
+function Network:confusion_matrix(x, y) end
+
+---Writes layers, weights and loss; not what the optimizer remembers.
+---@param path string
+---@return fnn.Network
+function Network:save_json(path) end
+
+---Reads what save_json wrote into a network without layers.
+---@param path string
+---@return fnn.Network
+function Network:load_json(path) end
+
 fnn.io = {}
 
 ---A safetensors file, whose tensors are read one at a time.

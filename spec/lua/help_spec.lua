@@ -34,6 +34,7 @@ local function classes()
       end
     end
   end
+  found.Network = getmetatable(fnn.Network()).__index  -- one of Lua alone
   return found
 end
 
