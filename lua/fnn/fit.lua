@@ -80,10 +80,15 @@ local function loader_of (name, set, o, shuffle)
   })
 end
 
--- An optimizer, or the function that makes one: optim.Adam.
+-- Whether v is called to make an optimizer: optim.Adam, a class of a script.
+local function is_maker (v)
+  local meta = getmetatable(v)
+  return type(v) == "function" or type(meta) == "table" and meta.__call ~= nil
+end
+
 local function optimizer_of (model, o)
   local make = o.optimizer or optim.AdamW
-  if type(make) ~= "function" then
+  if not is_maker(make) then
     if o.lr then
       raise("fit: option 'lr' is for an optimizer that fit makes; this one " ..
             "has its own")
