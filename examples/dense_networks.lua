@@ -14,7 +14,7 @@ local x = { { 0, 0 }, { 0, 1 }, { 1, 0 }, { 1, 1 } }
 local y = { 0, 1, 1, 0 }
 local xor = fnn.Network { seed = 1 }:input_size(2):dense(8, "tanh")
   :dense(1, "sigmoid"):loss("bce"):optimizer("adam", { lr = 0.05 })
-local history = xor:fit(x, y, { epochs = 300 })
+xor:fit(x, y, { epochs = 300 })
 print(xor)
 for _, point in ipairs(x) do
   print(("  %d xor %d  %.3f"):format(point[1], point[2],
@@ -26,9 +26,9 @@ assert(xor:accuracy(x, y) == 1, "XOR has not been learned")
 local points = fnn.linspace(-1, 1, 64):reshape(64, 1)
 local curve = fnn.Network { seed = 2 }:input_size(1):dense(32, "tanh")
   :dense(1, "linear"):loss("mse"):optimizer("adam", { lr = 0.01 })
-history = curve:fit_with(points, (points * 3):sin(),
-                         { epochs = 500, batch_size = 16 },
-                         function (_, loss) return loss > 1e-4 end)
+local history = curve:fit_with(points, (points * 3):sin(),
+                               { epochs = 500, batch_size = 16 },
+                               function (_, loss) return loss > 1e-4 end)
 print(curve)
 print(("  loss %.1e after %d epochs"):format(history[#history].loss, #history))
 assert(history[#history].loss < 1e-3, "the curve has not been learned")
