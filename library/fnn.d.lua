@@ -491,6 +491,11 @@ function Tensor:minimum(y) end
 ---@return fnn.Tensor
 function Tensor:maximum(y) end
 
+---log(exp(x) + exp(y)), without overflow.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:logaddexp(y) end
+
 ---The angle of the point (y, x), in radians: atan(x / y) in its quadrant.
 ---@param y fnn.Tensor|number
 ---@return fnn.Tensor

@@ -41,6 +41,9 @@ Tensor:minimum(y: Tensor|number) -> Tensor
 Tensor:maximum(y: Tensor|number) -> Tensor
   The larger of x and y, element by element.
 
+Tensor:logaddexp(y: Tensor|number) -> Tensor
+  log(exp(x) + exp(y)), without overflow.
+
 Tensor:atan2(y: Tensor|number) -> Tensor
   The angle of the point (y, x), in radians: atan(x / y) in its quadrant.
 
