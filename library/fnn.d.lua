@@ -894,6 +894,13 @@ function Tensor:logsumexp(dims, options) end
 ---@return fnn.Tensor
 function Tensor:cumsum(dim) end
 
+---The cross product of the vectors of three numbers along dim (-1). x and y
+---broadcast; dim is one of the operand that has more.
+---@param y fnn.Tensor
+---@param dim? integer
+---@return fnn.Tensor
+function Tensor:cross(y, dim) end
+
 ---Of a mask: a where it is true, b where it is false.
 ---@param a fnn.Tensor|number
 ---@param b fnn.Tensor|number

@@ -321,6 +321,10 @@ Tensor:logsumexp(dims?: integer, options?: table) -> Tensor
 Tensor:cumsum(dim: integer) -> Tensor
   The sums of the elements up to each, along dim.
 
+Tensor:cross(y: Tensor, dim?: integer) -> Tensor
+  The cross product of the vectors of three numbers along dim (-1). x and y
+  broadcast; dim is one of the operand that has more.
+
 # Choice
 
 A mask is a bool tensor, as comparisons give.
