@@ -2,11 +2,11 @@
 local _, load = ...
 
 load "nn"
-load "optim"
-load "function"
 load "data"
 load "grid"
 load "gradcheck"
+load "function"
+load "optim/schedule"
 load "metrics"
 load "fit"
 load "network"
