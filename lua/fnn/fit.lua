@@ -9,7 +9,8 @@ local optim, data = fnn.optim, fnn.data
 local module = load "nn/module"
 
 local getmetatable, ipairs, pairs, type = getmetatable, ipairs, pairs, type
-local math_type, tostring, unpack = math.type, tostring, table.unpack
+local setmetatable, tostring = setmetatable, tostring
+local math_type, unpack = math.type, table.unpack
 local format = string.format
 local raise, described = module.raise, module.described
 
@@ -69,9 +70,9 @@ local function loader_of (name, set, o, shuffle)
     raise("%s: expected a dataset, a loader or { x, y }, got %s", name,
           described(set))
   elseif set.epoch then
-    if name == "fit" and (o.batch_size or o.seed) then
+    if name == "fit" and (o.batch_size or o.seed or not shuffle) then
       raise("%s: a loader has its own batches and order: options " ..
-            "'batch_size' and 'seed' are for datasets", name)
+            "'batch_size', 'shuffle' and 'seed' are for datasets", name)
     end
     return set
   end
@@ -114,8 +115,8 @@ local function new_means (o)
       sums[key] = (sums[key] or 0) + v * n
     end
   end
-  function means.into (stats, prefix)
-    for key, sum in pairs(sums) do stats[prefix .. key] = sum / count end
+  function means.into (stats)
+    for key, sum in pairs(sums) do stats[key] = sum / count end
     return stats
   end
   return means
@@ -144,6 +145,9 @@ function fnn.evaluate (model, set, options)
   local o = module.options("evaluate", options, evaluate_defaults)
   check("evaluate", o)
   local means, training = new_means(o), model.training
+  local _ <close> = setmetatable({}, { __close = function ()
+    model:train(training)  -- as it was, also when something raises
+  end })
   model:eval()
   fnn.no_grad(function ()
     local loader = loader_of("evaluate", set, o, false)
@@ -152,8 +156,7 @@ function fnn.evaluate (model, set, options)
       means.add(output, target, o.loss and o.loss(output, target))
     end
   end)
-  model:train(training)
-  return means.into({}, "")
+  return means.into({})
 end
 
 -- One step down the loss of a batch.
@@ -187,7 +190,7 @@ local function train (model, opt, loader, o, epoch, step, schedule, stats)
     step = step + 1
     if o.progress then fnn.progress(what, step - first, #loader) end
   end
-  means.into(stats, "")
+  means.into(stats)
   return step
 end
 

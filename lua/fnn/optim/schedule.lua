@@ -1,20 +1,22 @@
--- schedule.lua - learning rates by the step: optim.Warmup and its like.
+-- schedule.lua - learning rates by the step: what schedules have in common, and
+-- optim.scheduler, which applies one.
 --
 -- A schedule is a function of the number of steps done, counted from 0; any
 -- function will do.  Those made here are tables that can be called: their
 -- numbers are fields, checked when they are given and when they are changed,
 -- and nothing changes by a call, so that a resumed run needs no state.
 -- optim.ReduceOnPlateau alone has one: it follows what it is told.
+--
+-- The laws are in laws.lua.
 
-local fnn, load, internals = ...
+local fnn, load = ...
 local optim = fnn.optim
 local module = load "nn/module"
 
 local getmetatable, ipairs, next, pcall = getmetatable, ipairs, next, pcall
 local select, setmetatable, tostring, type = select, setmetatable, tostring,
                                              type
-local cos, floor, huge, pi = math.cos, math.floor, math.huge, math.pi
-local max, min, sqrt = math.max, math.min, math.sqrt
+local huge, max = math.huge, math.max
 local unpack = table.unpack
 local math_type, tointeger = math.type, math.tointeger
 local concat = table.concat
@@ -188,125 +190,6 @@ local function define (name, fields, law, methods)
   end
 end
 
--- }======================================================
-
--- {======================================================
--- Laws
--- =======================================================
-
--- From a at 0 to b at 1 along half a cosine.
-local function cosine (a, b, at)
-  return b + (a - b) * (1 + cos(pi * at)) / 2
-end
-
--- The part of a warm-up of n steps that is done in this one: the first moves
--- too, and the last has all.
-local function warm (step, n) return min((step + 1) / n, 1) end
-
-local base = { "base", "rate" }
-local bottom = { "floor", "rate", 0 }
-
-define("Constant", { base }, function (s) return s.base end)
-
-define("StepDecay", { base, { "every", "positive" }, { "gamma", "rate", 0.1 } },
-       function (s, step) return s.base * s.gamma ^ (step // s.every) end)
-
-define("MultiStep", { base, { "milestones", "steps" },
-                      { "gamma", "rate", 0.1 } }, function (s, step)
-  local passed = 0
-  for _, at in ipairs(s.milestones) do
-    if step >= at then passed = passed + 1 end
-  end
-  return s.base * s.gamma ^ passed
-end)
-
-define("Exponential", { base, { "gamma", "rate" } },
-       function (s, step) return s.base * s.gamma ^ step end)
-
-define("Polynomial", { base, { "total", "rate" }, { "power", "positive", 1 },
-                       bottom }, function (s, step)
-  if step >= s.total then return s.floor end
-  return s.floor + (s.base - s.floor) * (1 - step / s.total) ^ s.power
-end)
-
-define("CosineAnnealing", { base, { "total", "rate" }, bottom },
-       function (s, step)
-  if step >= s.total then return s.floor end
-  return cosine(s.base, s.floor, step / s.total)
-end)
-
--- Loshchilov and Hutter 2017, arXiv:1608.03983: each period is mult times as
--- long as the one before.
-define("CosineRestarts", { base, { "period", "positive" },
-                           { "mult", "count", 1 }, bottom },
-       function (s, step)
-  local period = s.period
-  if s.mult == 1 then
-    step = step % period
-  else
-    while step >= period do
-      step, period = step - period, period * s.mult
-    end
-  end
-  return cosine(s.base, s.floor, step / period)
-end)
-
--- The inner schedule's step is not counted anew after the warm-up.
-define("Warmup", { { "inner", "schedule" }, { "steps", "rate" } },
-       function (s, step)
-  local rate = s.inner(step)
-  return step < s.steps and rate * warm(step, s.steps) or rate
-end)
-
--- Smith and Topin 2018, arXiv:1708.07120: straight up, down along a cosine.
-define("OneCycle", { { "peak", "rate" }, { "total", "rate" },
-                     { "warmup_fraction", "share", 0.3 },
-                     { "start_div", "positive", 25 },
-                     { "end_div", "positive", 1e4 } }, function (s, step)
-  local peak, up = s.peak, floor(s.warmup_fraction * s.total)
-  if step >= s.total then return peak / s.end_div end
-  if step < up then
-    local start = peak / s.start_div
-    return start + (peak - start) * step / up
-  end
-  return cosine(peak, peak / s.end_div, (step - up) / (s.total - up))
-end)
-
--- By default a tenth of the peak is left at the end.
-define("WarmupCosine", { { "peak", "rate" }, { "warmup", "rate" },
-                         { "total", "rate" },
-                         { "floor", "rate", function (s) return s.peak / 10 end,
-                           derived = true } }, function (s, step)
-  if step < s.warmup then return s.peak * warm(step, s.warmup) end
-  if step >= s.total then return s.floor end
-  return cosine(s.peak, s.floor, (step - s.warmup) / (s.total - s.warmup))
-end)
-
-local shapes = {
-  linear = function (at) return 1 - at end,
-  cosine = function (at) return cosine(1, 0, at) end,
-  sqrt = function (at) return 1 - sqrt(at) end,
-}
-
--- Warm-up, stable, decay: Hu et al. 2024, arXiv:2404.06395; the shape "sqrt"
--- is of Haegele et al. 2024, arXiv:2405.18392.
-define("WSD", { { "peak", "rate" }, { "warmup", "rate" }, { "stable", "rate" },
-                { "decay", "rate" }, bottom,
-                { "shape", one_of("linear", "cosine", "sqrt"), "linear" } },
-       function (s, step)
-  if step < s.warmup then return s.peak * warm(step, s.warmup) end
-  step = step - s.warmup - s.stable
-  if step < 0 then return s.peak end
-  if step >= s.decay then return s.floor end
-  return s.floor + (s.peak - s.floor) * shapes[s.shape](step / s.decay)
-end)
-
--- }======================================================
-
--- {======================================================
--- Of several
--- =======================================================
-
 -- Schedules as one: law(list, step).
 local function combined (name, list, law)
   for i, inner in ipairs(list) do
@@ -329,110 +212,6 @@ local function combined (name, list, law)
     end,
   })
 end
-
--- The product: the first gives the rate, the others factors of it.
-function optim.Chained (...)
-  return combined("Chained", { ... }, function (list, step)
-    local rate = list[1](step)
-    for i = 2, #list do rate = rate * list[i](step) end
-    return rate
-  end)
-end
-
--- One after the other: the k-th milestone is the step at which schedule k + 1
--- begins, with its own step 0.
-function optim.Sequential (list, milestones)
-  if type(list) ~= "table" or getmetatable(list) then
-    raise("Sequential: expected a list of schedules, got %s", described(list))
-  end
-  check("Sequential", { "milestones", "steps" }, milestones)
-  if #milestones ~= #list - 1 then
-    raise("Sequential: %d schedules need %d milestones, got %d", #list,
-          max(#list - 1, 0), #milestones)
-  end
-  return combined("Sequential", list, function (schedules, step)
-    local k = 1
-    while milestones[k] and step >= milestones[k] do k = k + 1 end
-    return schedules[k](step - (milestones[k - 1] or 0))
-  end)
-end
-
--- }======================================================
-
--- {======================================================
--- With state
--- =======================================================
-
-local Plateau = internals.namespace({}, "fnn.ReduceOnPlateau")
-
--- Starts again: the first rate, nothing seen.
-function Plateau:reset ()
-  local s = hidden[self]
-  s.rate, s.best, s.bad, s.waits = s.base, nil, 0, 0
-  return self
-end
-
-local function is_better (s, v)
-  if not s.best then return v == v end
-  local relative = s.threshold_mode == "rel"
-  if s.mode == "min" then
-    return v < (relative and s.best * (1 - s.threshold)
-                or s.best - s.threshold)
-  end
-  return v > (relative and s.best * (1 + s.threshold) or s.best + s.threshold)
-end
-
--- Tells it a value that should go down (or up); returns the rate.
-function Plateau:update (value)
-  if math_type(value) == nil then
-    raise("ReduceOnPlateau: update: expected a number, got %s",
-          described(value))
-  end
-  local s = hidden[self]
-  if is_better(s, value) then
-    s.best, s.bad = value, 0
-  else
-    s.bad = s.bad + 1
-  end
-  if s.waits > 0 then s.waits, s.bad = s.waits - 1, 0 end
-  if s.bad > s.patience then
-    local rate = max(s.rate * s.factor, s.floor)
-    if s.rate - rate > s.eps then s.rate = rate end
-    s.waits, s.bad = s.cooldown, 0
-  end
-  return s.rate
-end
-
-local states = { rate = "rate", bad = "natural", waits = "natural",
-                 best = { "a number, or nil", function (v)
-                   return v == nil or math_type(v) ~= nil
-                 end } }
-
-function Plateau:state_dict ()
-  local s, state = hidden[self], {}
-  for key in next, states do state[key] = s[key] end
-  return state
-end
-
-function Plateau:load_state_dict (state)
-  if type(state) ~= "table" then
-    raise("ReduceOnPlateau: load_state_dict: expected what state_dict " ..
-          "returns, got %s", described(state))
-  end
-  for key, kind in next, states do
-    check("ReduceOnPlateau: load_state_dict", { key, kind }, state[key])
-  end
-  local s = hidden[self]
-  for key in next, states do s[key] = state[key] end
-  return self
-end
-
-define("ReduceOnPlateau", {
-  base, { "mode", one_of("min", "max"), "min" }, { "factor", "factor", 0.1 },
-  { "patience", "natural", 10 }, { "threshold", "rate", 1e-4 },
-  { "threshold_mode", one_of("rel", "abs"), "rel" },
-  { "cooldown", "natural", 0 }, bottom, { "eps", "rate", 1e-8 },
-}, function (s) return s.rate end, Plateau)
 
 -- }======================================================
 
@@ -463,4 +242,5 @@ function optim.scheduler (opt, schedule)
   end
 end
 
-return true
+return { define = define, combined = combined, check = check,
+         one_of = one_of, hidden = hidden }
