@@ -141,7 +141,7 @@ end
 
 -- fnn.evaluate(model, data, { loss =, metrics =, ... }): the means over the
 -- data, without training.
-function fnn.evaluate (model, set, options)
+local function evaluate (model, set, options)
   local o = module.options("evaluate", options, evaluate_defaults)
   check("evaluate", o)
   local means, training = new_means(o), model.training
@@ -172,7 +172,7 @@ end
 
 local function validate (model, o, stats)
   if not o.validation then return end
-  local found = fnn.evaluate(model, o.validation, {
+  local found = evaluate(model, o.validation, {
     loss = o.loss, metrics = o.metrics, device = o.device,
     batch_size = o.batch_size,
   })
@@ -196,7 +196,7 @@ end
 
 -- fnn.fit(model, data, options): trains, and returns what was seen in each
 -- epoch that ran.
-function fnn.fit (model, set, options)
+local function fit (model, set, options)
   local o = module.options("fit", options, defaults)
   check("fit", o)
   if o.device then model:to(o.device) end
@@ -217,4 +217,4 @@ function fnn.fit (model, set, options)
   return history
 end
 
-return true
+return { fit = fit, evaluate = evaluate }

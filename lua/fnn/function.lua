@@ -210,7 +210,7 @@ local meta = {
 
 -- fnn.Function(name): an operation to be given forward(ctx, ...) and
 -- backward(ctx, gy, ...).  backward = false says that it has no derivative.
-function fnn.Function (name)
+local function Function (name)
   if type(name) ~= "string" or name == "" then
     raise("fnn.Function: expected the name of an operation, got %s",
           described(name))
@@ -220,4 +220,4 @@ end
 
 -- }======================================================
 
-return true
+return { Function = Function }

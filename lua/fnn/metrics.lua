@@ -1,14 +1,14 @@
 -- metrics.lua - how good a model's outputs are: functions of outputs and
 -- targets, both of n rows, that give a number.
 
-local fnn, load, internals = ...
+local fnn, load = ...
 local module = load "nn/module"
 
 local floor = math.floor
 local concat = table.concat
 local raise, described = module.raise, module.described
 
-local metrics = internals.namespace({}, "fnn.metrics")
+local metrics = {}
 
 local function shape_text (x)
   return "(" .. concat(x:shape(), ", ") .. ")"
@@ -87,5 +87,4 @@ function metrics.confusion (outputs, targets, options)
   return counts:reshape(n, n)
 end
 
-fnn.metrics = metrics
-return true
+return metrics

@@ -14,7 +14,8 @@ local json = load "json"
 
 local ipairs, pairs, pcall, setmetatable = ipairs, pairs, pcall, setmetatable
 local tostring, type, unpack = tostring, type, table.unpack
-local concat, format, math_type = table.concat, string.format, math.type
+local concat, math_type = table.concat, math.type
+local format, gsub = string.format, string.gsub
 local raise, described = module.raise, module.described
 
 local Network = internals.namespace({}, "fnn.Network")
@@ -52,7 +53,7 @@ local function size (what, n)
 end
 
 -- fnn.Network([{ seed = }]): without layers yet.
-function fnn.Network (options)
+local function new_network (options)
   local o = module.options("Network", options, { seed = false })
   return setmetatable({
     model = nn.Sequential(), sizes = {}, activations = {}, loss_name = "mse",
@@ -126,7 +127,10 @@ local function as_tensor (what, v)
                        .. "got %s", what, described(v))
   end
   local x, message = fnn.try_tensor(v)
-  if not x then return nil, format("Network: %s: %s", what, message) end
+  if not x then
+    message = gsub(message, "^[^\n]-:%d+: ", "")  -- the place is ours
+    return nil, format("Network: %s: %s", what, message)
+  end
   return x
 end
 
@@ -376,7 +380,7 @@ function Network:load_json (path)
     raise("%s: " .. text, path, ...)
   end
   local t = read_header(fail, io.read_text(path))
-  local net = fnn.Network { seed = 0 }:input_size(t.input_size):loss(t.loss)
+  local net = new_network { seed = 0 }:input_size(t.input_size):loss(t.loss)
   for i, layer in ipairs(t.layers) do
     load_layer(net, fail, i, layer, net.sizes[i])
   end
@@ -388,4 +392,4 @@ end
 
 -- }======================================================
 
-return true
+return { Network = new_network }

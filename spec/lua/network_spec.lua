@@ -129,6 +129,8 @@ describe("fnn.Network", function()
     end
     assert.equal("Network: expected inputs (2) or (n, 2), got (3)",
                  select(2, net:predict { 1, 2, 3 }))
+    assert.matches("^Network: inputs: tensor: ragged tables",
+                   select(2, net:predict { { 1, 2 }, { 3 } }))
     assert.same({ 1 }, net:forward { 1, 2 }:shape())
     assert.same({ 4, 1 }, net:predict(xor_x):shape())
     assert.is_false(net:predict(xor_x):has_graph())

@@ -1,7 +1,6 @@
 -- laws.lua - the schedules that are functions of the step alone.
 
-local fnn, load = ...
-local optim = fnn.optim
+local _, load = ...
 local module = load "nn/module"
 local schedule = load "optim/schedule"
 
@@ -9,8 +8,14 @@ local getmetatable, ipairs, type = getmetatable, ipairs, type
 local cos, floor, pi = math.cos, math.floor, math.pi
 local max, min, sqrt = math.max, math.min, math.sqrt
 local raise, described = module.raise, module.described
-local define, check, one_of = schedule.define, schedule.check, schedule.one_of
+local check, one_of = schedule.check, schedule.one_of
 local combined = schedule.combined
+
+local laws = {}
+
+local function define (name, fields, law)
+  laws[name] = schedule.define(name, fields, law)
+end
 
 -- {======================================================
 -- Laws
@@ -130,7 +135,7 @@ end)
 -- =======================================================
 
 -- The product: the first gives the rate, the others factors of it.
-function optim.Chained (...)
+function laws.Chained (...)
   return combined("Chained", { ... }, function (list, step)
     local rate = list[1](step)
     for i = 2, #list do rate = rate * list[i](step) end
@@ -140,7 +145,7 @@ end
 
 -- One after the other: the k-th milestone is the step at which schedule k + 1
 -- begins, with its own step 0.
-function optim.Sequential (list, milestones)
+function laws.Sequential (list, milestones)
   if type(list) ~= "table" or getmetatable(list) then
     raise("Sequential: expected a list of schedules, got %s", described(list))
   end
@@ -158,4 +163,4 @@ end
 
 -- }======================================================
 
-return true
+return laws

@@ -75,7 +75,7 @@ function Plateau:load_state_dict (state)
   return self
 end
 
-define("ReduceOnPlateau", {
+local ReduceOnPlateau = define("ReduceOnPlateau", {
   { "base", "rate" }, { "mode", one_of("min", "max"), "min" },
   { "factor", "factor", 0.1 },
   { "patience", "natural", 10 }, { "threshold", "rate", 1e-4 },
@@ -83,4 +83,4 @@ define("ReduceOnPlateau", {
   { "cooldown", "natural", 0 }, { "floor", "rate", 0 }, { "eps", "rate", 1e-8 },
 }, function (s) return s.rate end, Plateau)
 
-return true
+return { ReduceOnPlateau = ReduceOnPlateau }

@@ -9,8 +9,7 @@
 --
 -- The laws are in laws.lua.
 
-local fnn, load = ...
-local optim = fnn.optim
+local _, load = ...
 local module = load "nn/module"
 
 local getmetatable, ipairs, next, pcall = getmetatable, ipairs, next, pcall
@@ -171,8 +170,8 @@ local function read (class, n, args)
   return values
 end
 
--- optim[name]: fields are { name, kind, default } in the order of arguments;
--- law(values, step) is the rate.
+-- What makes schedules of a class: fields are { name, kind, default } in the
+-- order of arguments; law(values, step) is the rate.
 local function define (name, fields, law, methods)
   local class = { name = name, fields = fields, law = law, by_name = {},
                   methods = methods or {}, required = 0 }
@@ -181,7 +180,7 @@ local function define (name, fields, law, methods)
     if field[3] == nil then class.required = i end
   end
   local meta = metatable_of(class)
-  optim[name] = function (...)
+  return function (...)
     local self = setmetatable({}, meta)
     local values = read(class, select("#", ...), { ... })
     hidden[self] = values
@@ -228,7 +227,7 @@ end
 -- optim.scheduler(opt, schedule): a function that gives the optimizer the
 -- rate of a step, and returns it.  Groups keep the ratios that their rates
 -- have now: the largest is the schedule's.
-function optim.scheduler (opt, schedule)
+local function scheduler (opt, schedule)
   check("optim.scheduler", { "schedule", "schedule" }, schedule)
   local ratios = rates_of(opt)
   local largest = max(0, unpack(ratios))
@@ -243,4 +242,4 @@ function optim.scheduler (opt, schedule)
 end
 
 return { define = define, combined = combined, check = check,
-         one_of = one_of, hidden = hidden }
+         one_of = one_of, hidden = hidden, scheduler = scheduler }
