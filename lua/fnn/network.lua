@@ -159,6 +159,9 @@ local function targets_of (self, v, n)
     raise("Network: expected targets %s of %d rows, got %s",
           ids and "(n)" or format("(n, %d)", outputs), n, shape_text(y))
   end
+  if ids and not y:eq(y:floor()):all():item() then
+    raise "Network: targets: an id of a class is a whole number"
+  end
   return y:to(ids and "i64" or "f32")
 end
 

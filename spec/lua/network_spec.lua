@@ -162,6 +162,10 @@ describe("fnn.Network", function()
            function() xor_net():fit(xor_x, { 1, 2, 3 }) end)
     raises("Network: targets: expected a tensor or a table of numbers, got " ..
            "nil", function() xor_net():fit(xor_x) end)
+    raises("Network: targets: an id of a class is a whole number", function()
+      empty():dense(2, "softmax"):loss("cross_entropy")
+        :fit(xor_x, { 0, 1, 1.5, 0 })
+    end)
     raises("unknown option 'sede' (did you mean 'seed'?)", fnn.Network,
            { sede = 1 })
   end)
