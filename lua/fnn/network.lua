@@ -91,9 +91,7 @@ end
 -- a true value belong to the loss when it trains, which is stabler.
 local losses = {
   mse = { f = nn.mse_loss },
-  bce = { f = function (z, y)  -- of z before the sigmoid
-    return (z:softplus() - z * y):mean()
-  end, last = { sigmoid = true } },
+  bce = { f = nn.bce_with_logits, last = { sigmoid = true } },
   cross_entropy = { f = nn.cross_entropy,
                     last = { softmax = true, linear = false } },
 }

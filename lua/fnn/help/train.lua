@@ -3,7 +3,8 @@ return [[
 # Training
 
 fnn.fit is the loop that a script would write, over public functions: where it
-does not fit, write the loop. The data is a Dataset, a dataset of your own, a
+does not fit, write the loop: an optimizer whose step wants a function that
+computes the loss needs one. The data is a Dataset, a dataset of your own, a
 DataLoader, or a list of tensors of as many rows, { x, y }; what comes last is
 the target, what comes before goes to the model. The order of the items follows
 from seed; what dropout draws, from fnn.manual_seed. The same seeds give the
