@@ -4,6 +4,7 @@ local optim = fnn.optim
 local gmatch = string.gmatch
 
 load "nn"
+load "optim"
 load "data"
 load "grid"
 load "gradcheck"
