@@ -257,14 +257,16 @@ Optimizer:clip_grad_value(most: number)
 
 Optimizer:gradients_are_finite() -> boolean
   As optim.gradients_are_finite.
+
 # Schedules
 
 A schedule is a function of the number of steps done, counted from 0, that gives
-the learning rate: `opt:set_lr(schedule(step))`. Any function or callable is
-one. Those below change nothing when they are called, so that a resumed run
-needs no state of theirs; their numbers are fields, checked when they change:
-`schedule.every = 5`. What may be left out is an argument or an option in a
-table at the end. ReduceOnPlateau alone has state: it follows what it is told.
+the learning rate: `opt:set_learning_rate(schedule(step))`. Any function or
+callable is one. Those below change nothing when they are called, so that a
+resumed run needs no state of theirs; their numbers are fields, checked when
+they change: `schedule.every = 5`. What may be left out is an argument or an
+option in a table at the end. ReduceOnPlateau alone has state: it follows what
+it is told.
 
 optim.scheduler(opt: Optimizer, schedule: function) -> function
   A function that gives the optimizer the rate of a step, and returns it. Groups

@@ -12,7 +12,7 @@
 local _, load = ...
 local module = load "nn/module"
 
-local getmetatable, ipairs, next, pcall = getmetatable, ipairs, next, pcall
+local getmetatable, ipairs, next = getmetatable, ipairs, next
 local select, setmetatable, tostring, type = select, setmetatable, tostring,
                                              type
 local huge, max = math.huge, math.max
@@ -217,10 +217,7 @@ end
 -- The rates of an optimizer's groups, in order.
 local function rates_of (opt)
   local rates = {}
-  repeat
-    local found, rate = pcall(opt.lr, opt, #rates + 1)
-    if found then rates[#rates + 1] = rate end
-  until not found
+  for i = 1, #opt:groups() do rates[i] = opt:learning_rate(i) end
   return rates
 end
 
@@ -236,7 +233,7 @@ local function scheduler (opt, schedule)
   end
   return function (step)
     local rate = schedule(step)
-    for i, ratio in ipairs(ratios) do opt:set_lr(rate * ratio, i) end
+    for i, ratio in ipairs(ratios) do opt:set_learning_rate(rate * ratio, i) end
     return rate
   end
 end
