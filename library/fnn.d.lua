@@ -84,6 +84,13 @@ function fnn.set_default_device(device) end
 ---@return integer
 function fnn.threads(n) end
 
+---Tells whoever watches how far long work has come; the program shows a bar.
+---Raises when it is to stop.
+---@param what string
+---@param step integer
+---@param total? integer
+function fnn.progress(what, step, total) end
+
 ---Seconds since some moment: the difference of two is the time that passed,
 ---which os.clock, adding up the work of all threads, does not tell.
 ---@return number
@@ -497,6 +504,11 @@ function Tensor:minimum(y) end
 ---@return fnn.Tensor
 function Tensor:maximum(y) end
 
+---log(exp(x) + exp(y)), without overflow.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:logaddexp(y) end
+
 ---The angle of the point (y, x), in radians: atan(x / y) in its quadrant.
 ---@param y fnn.Tensor|number
 ---@return fnn.Tensor
@@ -895,6 +907,13 @@ function Tensor:logsumexp(dims, options) end
 ---@return fnn.Tensor
 function Tensor:cumsum(dim) end
 
+---The cross product of the vectors of three numbers along dim (-1). x and y
+---broadcast; dim is one of the operand that has more.
+---@param y fnn.Tensor
+---@param dim? integer
+---@return fnn.Tensor
+function Tensor:cross(y, dim) end
+
 ---Of a mask: a where it is true, b where it is false.
 ---@param a fnn.Tensor|number
 ---@param b fnn.Tensor|number
@@ -1157,6 +1176,18 @@ function fnn.is_grad_enabled() end
 ---@param back function
 ---@return fnn.Tensor
 function fnn.record(y, name, inputs, back) end
+
+---An operation to be given forward(ctx, ...) and backward(ctx, gy, ...), and
+---then called as a function. forward runs without a graph; backward is given the
+---gradients of its results and returns one for each argument, nil for what is
+---no tensor. In forward ctx:save(x, ...) keeps tensors, which ctx:saved()
+---returns in backward; other values are fields, ctx.k = k.
+---ctx.needs_input_grad[i] tells whether argument i needs one. All float results
+---have one dtype. backward = false means that there is no derivative. name is
+---used in error messages.
+---@param name string
+---@return table
+function fnn.Function(name) end
 
 ---The same values without their history; memory is shared.
 ---@return fnn.Tensor
@@ -1547,6 +1578,116 @@ function fnn.kaiming(shape, options) end
 ---@param options? table
 ---@return fnn.Tensor
 function fnn.xavier(shape, options) end
+
+fnn.nn.init = {}
+
+---Uniform numbers from lo (0) to hi (1).
+---@param x fnn.Tensor
+---@param lo? number
+---@param hi? number
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.init.uniform_(x, lo, hi, options) end
+
+---Normal numbers of mean (0) and deviation std (1).
+---@param x fnn.Tensor
+---@param mean? number
+---@param std? number
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.init.normal_(x, mean, std, options) end
+
+---Normal numbers of mean (0) and deviation std (1) from lo (-2) to hi (2); what
+---is outside is drawn again.
+---@param x fnn.Tensor
+---@param mean? number
+---@param std? number
+---@param lo? number
+---@param hi? number
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.init.trunc_normal_(x, mean, std, lo, hi, options) end
+
+---One number throughout.
+---@param x fnn.Tensor
+---@param value number
+---@return fnn.Tensor
+function fnn.nn.init.constant_(x, value) end
+
+---Zeros.
+---@param x fnn.Tensor
+---@return fnn.Tensor
+function fnn.nn.init.zeros_(x) end
+
+---Ones.
+---@param x fnn.Tensor
+---@return fnn.Tensor
+function fnn.nn.init.ones_(x) end
+
+---A matrix with ones on its diagonal.
+---@param x fnn.Tensor
+---@return fnn.Tensor
+function fnn.nn.init.eye_(x) end
+
+---Kernels of a convolution that lets its inputs pass.
+---groups: integer = 1    in each group of its channels
+---@param x fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.init.dirac_(x, options) end
+
+---A random matrix with orthonormal rows, or columns if there are no more of
+---them, times gain (Saxe et al. 2014, arXiv:1312.6120).
+---gain: number = 1
+---@param x fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.init.orthogonal_(x, options) end
+
+---A matrix of normal numbers of deviation std (0.01), this share of each column
+---being 0.
+---@param x fnn.Tensor
+---@param sparsity number
+---@param std? number
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.init.sparse_(x, sparsity, std, options) end
+
+---Uniform numbers of deviation gain * sqrt(2 / (fan_in + fan_out)) (Glorot and
+---Bengio 2010).
+---gain: number = 1
+---@param x fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.init.xavier_uniform_(x, options) end
+
+---The same, normal.
+---@param x fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.init.xavier_normal_(x, options) end
+
+---Uniform numbers of deviation gain / sqrt(fan) (He et al. 2015).
+---mode: string = "fan_in"                or "fan_out"
+---activation: string = "leaky_relu"      whose gain it is
+---slope: number = 0                      of leaky_relu
+---@param x fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.init.kaiming_uniform_(x, options) end
+
+---The same, normal.
+---@param x fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.init.kaiming_normal_(x, options) end
+
+---The factor that keeps the variance through an activation: "linear", "sigmoid",
+---"tanh", "relu", "leaky_relu" (of slope 0.01), "selu".
+---@param activation string
+---@param slope? number
+---@return number
+function fnn.nn.init.gain(activation, slope) end
 
 ---How badly logits x (n, classes) or (n, classes, ...) predict class ids, or
 ---probabilities of the logits' shape. The mean is over the weights of the ids
@@ -2343,6 +2484,133 @@ function Optimizer:clip_grad_value(most) end
 ---@return boolean
 function Optimizer:gradients_are_finite() end
 
+---A function that gives the optimizer the rate of a step, and returns it. Groups
+---keep the ratios of their rates; the largest is the schedule's.
+---@param opt fnn.Optimizer
+---@param schedule function
+---@return function
+function fnn.optim.scheduler(opt, schedule) end
+
+---The same rate always.
+---@param base number
+---@return function
+function fnn.optim.Constant(base) end
+
+---Times gamma (0.1) after each so many steps.
+---@param base number
+---@param every number
+---@param gamma? number
+---@return function
+function fnn.optim.StepDecay(base, every, gamma) end
+
+---Times gamma (0.1) at each of these steps.
+---@param base number
+---@param milestones integer[]
+---@param gamma? number
+---@return function
+function fnn.optim.MultiStep(base, milestones, gamma) end
+
+---Times gamma at each step.
+---@param base number
+---@param gamma number
+---@return function
+function fnn.optim.Exponential(base, gamma) end
+
+---Down to floor at step total, as a power of what is left, and flat after.
+---power: number = 1
+---floor: number = 0
+---@param base number
+---@param total number
+---@param options? table
+---@return function
+function fnn.optim.Polynomial(base, total, options) end
+
+---Half a cosine from base to floor at step total, and flat after.
+---floor: number = 0
+---@param base number
+---@param total number
+---@param options? table
+---@return function
+function fnn.optim.CosineAnnealing(base, total, options) end
+
+---Half a cosine from base to floor in each period (Loshchilov and Hutter 2017,
+---arXiv:1608.03983).
+---mult: integer = 1    how many times longer each period is than the one before
+---floor: number = 0
+---@param base number
+---@param period number
+---@param options? table
+---@return function
+function fnn.optim.CosineRestarts(base, period, options) end
+
+---Another schedule, times (step + 1) / steps in its first steps.
+---@param inner function
+---@param steps number
+---@return function
+function fnn.optim.Warmup(inner, steps) end
+
+---Up to peak along a line, then down along a cosine until step total (Smith and
+---Topin 2018, arXiv:1708.07120).
+---warmup_fraction: number = 0.3    the part of the steps that goes up
+---start_div: number = 25           begins at peak / start_div
+---end_div: number = 1e4            ends at peak / end_div
+---@param peak number
+---@param total number
+---@param options? table
+---@return function
+function fnn.optim.OneCycle(peak, total, options) end
+
+---Up to peak along a line in warmup steps, then along a cosine to floor at step
+---total, and flat after.
+---floor: number    peak / 10 without
+---@param peak number
+---@param warmup number
+---@param total number
+---@param options? table
+---@return function
+function fnn.optim.WarmupCosine(peak, warmup, total, options) end
+
+---Up to peak in warmup steps, there for stable steps, down to floor in decay
+---steps (Hu et al. 2024, arXiv:2404.06395).
+---floor: number = 0
+---shape: string = "linear"    of the way down; or "cosine", "sqrt"
+---@param peak number
+---@param warmup number
+---@param stable number
+---@param decay number
+---@param options? table
+---@return function
+function fnn.optim.WSD(peak, warmup, stable, decay, options) end
+
+---The product of schedules: the first gives the rate, the others factors.
+---@param ... function
+---@return function
+function fnn.optim.Chained(...) end
+
+---One after the other; each milestone is the step at which the next begins, with
+---a step 0 of its own.
+---@param schedules function[]
+---@param milestones integer[]
+---@return function
+function fnn.optim.Sequential(schedules, milestones) end
+
+---Times factor when the value that it is told, s:update(value), has not become
+---better for more than patience times. s(step) is the rate now. s:state_dict()
+---and s:load_state_dict(state) keep it, s:reset() starts again. fnn.fit tells it
+---the loss of each epoch: of the validation, if there is one.
+---mode: string = "min"              or "max"
+---factor: number = 0.1
+---patience: integer = 10
+---threshold: number = 1e-4          how much better counts
+---threshold_mode: string = "rel"    as a share of the best, or "abs"
+---cooldown: integer = 0             values to ignore after a change
+---floor: number = 0                 the lowest rate
+---eps: number = 1e-8                a change smaller than this is not made
+---@param base number
+---@param options? table
+---@return table
+function fnn.optim.ReduceOnPlateau(base, options) end
+
 fnn.data = {}
 
 ---Items along the first dimension of tensors of one length. A field may be
@@ -2536,6 +2804,149 @@ function Loader:start(epoch, batch) end
 ---@return integer
 function Loader:cursor() end
 
+---Trains the model and returns a list of what was seen in each epoch that ran:
+---tables of epoch, loss, lr, val_loss and the metrics by their names, those of
+---the validation as val_NAME; means over the items. The model is left in
+---evaluation, as by model:eval().
+---loss: function                 of outputs and targets: nn.cross_entropy
+---epochs: integer = 1
+---batch_size: integer = 32       of a dataset; a loader has its own
+---shuffle: boolean = true        of a dataset
+---seed: integer = 0              of a dataset's order
+---optimizer: Optimizer|function  or what makes one: optim.Adam; AdamW without
+---lr: number                     for an optimizer that is made
+---schedule: function             the rate by the step, counted from 0
+---clip: number                   the longest gradient
+---validation: Dataset            what to evaluate on after each epoch
+---metrics: table                 functions of outputs and targets, by name
+---callback: function             f(epoch, stats); false ends the training
+---device: string                 where model and batches go
+---progress: boolean = true       whether the program's bar is shown
+---@param model fnn.Module
+---@param data fnn.Dataset|fnn.Loader|table
+---@param options? table
+---@return table
+function fnn.fit(model, data, options) end
+
+---The mean loss and metrics over the data, in evaluation and without gradients.
+---loss: function
+---metrics: table
+---batch_size: integer = 32
+---device: string
+---@param model fnn.Module
+---@param data fnn.Dataset|fnn.Loader|table
+---@param options? table
+---@return table
+function fnn.evaluate(model, data, options) end
+
+fnn.metrics = {}
+
+---The share of rows whose class is the target's.
+---threshold: number = 0.5    0 for outputs that are no probabilities yet
+---@param outputs fnn.Tensor
+---@param targets fnn.Tensor
+---@param options? table
+---@return number
+function fnn.metrics.accuracy(outputs, targets, options) end
+
+---The id of each row's class.
+---threshold: number = 0.5
+---@param outputs fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.metrics.classes(outputs, options) end
+
+---How often each actual class was taken for each: counts (actual, predicted).
+---threshold: number = 0.5
+---classes: integer           how many there are, if the outputs do not tell
+---@param outputs fnn.Tensor
+---@param targets fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.metrics.confusion(outputs, targets, options) end
+
+---A network without layers.
+---seed: integer    of its first weights and of the order of the data
+---@param options? table
+---@return fnn.Network
+function fnn.Network(options) end
+
+---@class fnn.Network
+local Network = {}
+
+---How many numbers an item has. Comes first.
+---@param n integer
+---@return fnn.Network
+function Network:input_size(n) end
+
+---Adds a layer of n units with "relu", "sigmoid", "tanh", "softmax" or "linear".
+---@param n integer
+---@param activation? string
+---@return fnn.Network
+function Network:dense(n, activation) end
+
+---"mse", "bce" (behind "sigmoid") or "cross_entropy" (behind "softmax", or
+---"linear" for outputs that are logits). Targets of cross_entropy are ids or
+---rows of probabilities.
+---@param name string
+---@return fnn.Network
+function Network:loss(name) end
+
+---"sgd", "adam" or "adamw", with the options of optim.SGD and so on.
+---@param name string
+---@param options? table
+---@return fnn.Network
+function Network:optimizer(name, options) end
+
+---Trains on rows x with targets y; options and result are those of fnn.fit.
+---@param x fnn.Tensor|table
+---@param y fnn.Tensor|table
+---@param options? table
+---@return table
+function Network:fit(x, y, options) end
+
+---The same; f(epoch, loss) is called after each epoch, and ends the training by
+---returning false.
+---@param x fnn.Tensor|table
+---@param y fnn.Tensor|table
+---@param options table
+---@param f function
+---@return table
+function Network:fit_with(x, y, options, f) end
+
+---The outputs for rows or for one item. Raises when the size is wrong.
+---@param x fnn.Tensor|table
+---@return fnn.Tensor
+function Network:forward(x) end
+
+---The same, but nil and a message when the size is wrong.
+---@param x fnn.Tensor|table
+---@return fnn.Tensor|nil
+---@return string
+function Network:predict(x) end
+
+---The share of rows that it gets right: the largest output, or 0.5 for one.
+---@param x fnn.Tensor|table
+---@param y fnn.Tensor|table
+---@return number
+function Network:accuracy(x, y) end
+
+---How often each actual class was taken for each: counts (actual, predicted).
+---@param x fnn.Tensor|table
+---@param y fnn.Tensor|table
+---@return fnn.Tensor
+function Network:confusion_matrix(x, y) end
+
+---Writes layers, weights and loss; not what the optimizer remembers.
+---@param path string
+---@return fnn.Network
+function Network:save_json(path) end
+
+---Reads what save_json wrote into a network without layers.
+---@param path string
+---@return fnn.Network
+function Network:load_json(path) end
+
 fnn.io = {}
 
 ---A safetensors file, whose tensors are read one at a time.
@@ -2603,6 +3014,16 @@ function fnn.io.write_png(path, image, texts) end
 ---@param images fnn.Tensor
 ---@param options? table
 function fnn.io.write_grid(path, images, options) end
+
+---A whole file.
+---@param path string
+---@return string
+function fnn.io.read_text(path) end
+
+---Writes a whole file.
+---@param path string
+---@param text string
+function fnn.io.write_text(path, text) end
 
 ---Whether there is a file that may be read.
 ---@param path string

@@ -316,6 +316,7 @@ void open_optim (lua_State *L);
 void open_clip (lua_State *L);
 void open_data (lua_State *L);
 void open_io (lua_State *L);
+void open_file (lua_State *L);
 
 /* The values of a tensor as text. */
 int tensor_tostring (lua_State *L);

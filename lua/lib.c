@@ -155,6 +155,12 @@ static int get_variable (lua_State *L) {
   return 1;
 }
 
+/* version(x): counts the in-place writes to the tensor's storage */
+static int tensor_version (lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)checktensor(L, 1)->storage->version);
+  return 1;
+}
+
 /* namespace(t, name): t, with try_ forms of its functions */
 static int make_namespace (lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
@@ -168,6 +174,7 @@ static const luaL_Reg internal_functions[] = {
   { "nearest", nearest },
   { "getenv", get_variable },
   { "namespace", make_namespace },
+  { "version", tensor_version },
   { NULL, NULL },
 };
 
@@ -222,7 +229,18 @@ static int threads (lua_State *L) {
   return 1;
 }
 
+/* fnn.progress(what, step, total): tells the host how far long work has come;
+** raises when the host says stop. */
+static int report_progress (lua_State *L) {
+  const char *what = luaL_checkstring(L, 1);
+  lua_Integer step = luaL_checkinteger(L, 2);
+  lua_Integer total = luaL_optinteger(L, 3, 0);
+  guard(L, fnn_progress(what, step, total));
+  return 0;
+}
+
 static const luaL_Reg functions[] = { { "clock", wall_clock },
+                                      { "progress", report_progress },
                                       { "threads", threads },
                                       { NULL, NULL } };
 
@@ -259,6 +277,7 @@ static int open_parts (lua_State *L) {
   open_clip(L);
   open_data(L);
   open_io(L);
+  open_file(L);
   open_scripts(L);
   return 1;
 }

@@ -247,6 +247,15 @@ static int math_cumsum (lua_State *L) {
   return 1;
 }
 
+/* x:cross(y [, dim]); dim is one of the operand that has more */
+static int math_cross (lua_State *L) {
+  fnn_Tensor *x = checktensor(L, 1), *y = checktensor(L, 2);
+  int dim = optdim(L, 3, x->ndim >= y->ndim ? x : y, -1);
+  void **z = newbox(L, TENSOR);
+  guard(L, *z = fnn_retain(fnn_cross(x, y, dim)));
+  return 1;
+}
+
 static int math_softmax (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1);
   int dim = optdim(L, 2, x, -1);
@@ -323,13 +332,12 @@ static void set_operators (lua_State *L, Kind k) {
   lua_pop(L, 1);
 }
 
-static const luaL_Reg both[] = { { "where", math_where },
-                                 { "masked_fill", math_masked_fill },
-                                 { "cumsum", math_cumsum },
-                                 { "softmax", math_softmax },
-                                 { "log_softmax", math_log_softmax },
-                                 { "layer_norm", math_layer_norm },
-                                 { NULL, NULL } };
+static const luaL_Reg both[] = {
+  { "where", math_where },           { "masked_fill", math_masked_fill },
+  { "cumsum", math_cumsum },         { "cross", math_cross },
+  { "softmax", math_softmax },       { "log_softmax", math_log_softmax },
+  { "layer_norm", math_layer_norm }, { NULL, NULL },
+};
 
 static const luaL_Reg methods[] = { { "masked_fill_", math_masked_fill_ },
                                     { "lerp_", math_lerp_ },

@@ -393,6 +393,9 @@ FNN_API fnn_Tensor *fnn_mean (fnn_Tensor *x, int n, const int *dims,
                               bool keepdim);
 FNN_API fnn_Tensor *fnn_argmax (fnn_Tensor *x, int dim, bool keepdim);
 FNN_API fnn_Tensor *fnn_cumsum (fnn_Tensor *x, int dim);
+/* The cross product of the vectors along dim, of the shape that x and y
+** broadcast to.  Float; throws FNN_ESHAPE unless that size is 3. */
+FNN_API fnn_Tensor *fnn_cross (fnn_Tensor *x, fnn_Tensor *y, int dim);
 FNN_API fnn_Tensor *fnn_softmax (fnn_Tensor *x, int dim);
 FNN_API fnn_Tensor *fnn_log_softmax (fnn_Tensor *x, int dim);
 

@@ -11,7 +11,14 @@ local plain = { ["fnn._VERSION"] = true }
 local function namespaces()
   local spaces = { fnn = fnn }
   for name, value in pairs(fnn) do
-    if type(value) == "table" then spaces[name] = value end
+    if type(value) == "table" then
+      spaces[name] = value
+      for inner, v in pairs(value) do
+        if type(v) == "table" and not rawget(v, "__name") then
+          spaces[name .. "." .. inner] = v  -- nn.init
+        end
+      end
+    end
   end
   return spaces
 end
@@ -27,6 +34,7 @@ local function classes()
       end
     end
   end
+  found.Network = getmetatable(fnn.Network()).__index  -- one of Lua alone
   return found
 end
 
@@ -88,7 +96,7 @@ describe("help", function()
   it("explains nothing that is not there", function()
     local spaces, methods, gone = namespaces(), classes(), {}
     for name, e in pairs(documented) do
-      local space, word = name:match "^(%w+)[%.:]([%w_]+)$"
+      local space, word = name:match "^([%w%.]+)[%.:]([%w_]+)$"
       local owner = e.class and methods[space] or spaces[space]
       if not owner or rawget(owner, word) == nil then gone[name] = true end
     end

@@ -1,4 +1,4 @@
-/* file.c - what is asked of a file before it is read. */
+/* file.c - whole files: whether one is there, its bytes, its checksum. */
 
 #define _FILE_OFFSET_BITS 64
 
@@ -12,6 +12,23 @@ bool fnn_is_file (const char *path) {
   struct stat st;
   if (h->open != NULL && !h->open(h->ud, path, "r")) return false;
   return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+Tensor *file_read (const char *path) {
+  enum { MOST = 256 << 20 };
+  Reader *r = reader_open(path);
+  if (r->size > MOST)
+    fnn_throw(FNN_EFORMAT, "%s: %lld bytes (expected %d at most)", path,
+              (long long)r->size, MOST);
+  Tensor *x = tensor_new(1, &r->size, FNN_U8, device_cpu());
+  reader_read(r, tensor_data(x), r->size);
+  return x;
+}
+
+void file_write (const char *path, const void *p, int64_t n) {
+  Writer *w = writer_open(path);
+  writer_put(w, p, n);
+  writer_close(w);
 }
 
 uint32_t file_crc32 (const char *path, int64_t *size) {

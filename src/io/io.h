@@ -169,6 +169,10 @@ bool json_utf8 (const char *s, size_t n);
 
 /* }====================================================== */
 
+/* A whole file of at most 256 MB as u8; and n bytes as a file. */
+Tensor *file_read (const char *path) LENT(file_read);
+void file_write (const char *path, const void *p, int64_t n) LENT(file_write);
+
 /* The CRC-32 of a file's content, unzipped if it is in gzip, and its size. */
 uint32_t file_crc32 (const char *path, int64_t *size);
 

@@ -45,6 +45,16 @@ fnn.record(y: Tensor, name: string, inputs: Tensor[], back: function)
   given the gradient of y and returns one gradient for each input, in order, nil
   for one that has none. name is used in error messages.
 
+fnn.Function(name: string) -> table
+  An operation to be given forward(ctx, ...) and backward(ctx, gy, ...), and
+  then called as a function. forward runs without a graph; backward is given the
+  gradients of its results and returns one for each argument, nil for what is
+  no tensor. In forward ctx:save(x, ...) keeps tensors, which ctx:saved()
+  returns in backward; other values are fields, ctx.k = k.
+  ctx.needs_input_grad[i] tells whether argument i needs one. All float results
+  have one dtype. backward = false means that there is no derivative. name is
+  used in error messages.
+
 Tensor:detach() -> Tensor
   The same values without their history; memory is shared.
 

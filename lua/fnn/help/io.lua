@@ -45,6 +45,12 @@ io.write_grid(path: string, images: Tensor, options?: table)
   scale: integer          how many times larger than they are
   title: string           a line above all
 
+io.read_text(path: string) -> string
+  A whole file.
+
+io.write_text(path: string, text: string)
+  Writes a whole file.
+
 io.is_file(path: string) -> boolean
   Whether there is a file that may be read.
 

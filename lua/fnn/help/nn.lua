@@ -200,9 +200,72 @@ nn.Softsign() -> Module
 
 # Initial weights
 
+The functions of nn.init fill a Param or a tensor and return it; those that draw
+have the option generator. Of a weight (out, in, ...) the inputs, fan_in, are in
+times the elements behind it, and the outputs, fan_out, out times them.
+
 fnn.kaiming(shape: integer[], options?: table) -> Tensor
   Normal numbers of deviation sqrt(2 / inputs), for relu (He et al. 2015).
 
 fnn.xavier(shape: integer[], options?: table) -> Tensor
   Uniform numbers in +-sqrt(6 / (inputs + outputs)) (Glorot and Bengio 2010).
+
+nn.init.uniform_(x: Tensor, lo?: number, hi?: number, options?: table) -> Tensor
+  Uniform numbers from lo (0) to hi (1).
+
+nn.init.normal_(x: Tensor, mean?: number, std?: number, options?: table)
+    -> Tensor
+  Normal numbers of mean (0) and deviation std (1).
+
+nn.init.trunc_normal_(x: Tensor, mean?: number, std?: number, lo?: number,
+                      hi?: number, options?: table) -> Tensor
+  Normal numbers of mean (0) and deviation std (1) from lo (-2) to hi (2); what
+  is outside is drawn again.
+
+nn.init.constant_(x: Tensor, value: number) -> Tensor
+  One number throughout.
+
+nn.init.zeros_(x: Tensor) -> Tensor
+  Zeros.
+
+nn.init.ones_(x: Tensor) -> Tensor
+  Ones.
+
+nn.init.eye_(x: Tensor) -> Tensor
+  A matrix with ones on its diagonal.
+
+nn.init.dirac_(x: Tensor, options?: table) -> Tensor
+  Kernels of a convolution that lets its inputs pass.
+  groups: integer = 1    in each group of its channels
+
+nn.init.orthogonal_(x: Tensor, options?: table) -> Tensor
+  A random matrix with orthonormal rows, or columns if there are no more of
+  them, times gain (Saxe et al. 2014, arXiv:1312.6120).
+  gain: number = 1
+
+nn.init.sparse_(x: Tensor, sparsity: number, std?: number, options?: table)
+    -> Tensor
+  A matrix of normal numbers of deviation std (0.01), this share of each column
+  being 0.
+
+nn.init.xavier_uniform_(x: Tensor, options?: table) -> Tensor
+  Uniform numbers of deviation gain * sqrt(2 / (fan_in + fan_out)) (Glorot and
+  Bengio 2010).
+  gain: number = 1
+
+nn.init.xavier_normal_(x: Tensor, options?: table) -> Tensor
+  The same, normal.
+
+nn.init.kaiming_uniform_(x: Tensor, options?: table) -> Tensor
+  Uniform numbers of deviation gain / sqrt(fan) (He et al. 2015).
+  mode: string = "fan_in"                or "fan_out"
+  activation: string = "leaky_relu"      whose gain it is
+  slope: number = 0                      of leaky_relu
+
+nn.init.kaiming_normal_(x: Tensor, options?: table) -> Tensor
+  The same, normal.
+
+nn.init.gain(activation: string, slope?: number) -> number
+  The factor that keeps the variance through an activation: "linear", "sigmoid",
+  "tanh", "relu", "leaky_relu" (of slope 0.01), "selu".
 ]]

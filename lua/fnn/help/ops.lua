@@ -41,6 +41,9 @@ Tensor:minimum(y: Tensor|number) -> Tensor
 Tensor:maximum(y: Tensor|number) -> Tensor
   The larger of x and y, element by element.
 
+Tensor:logaddexp(y: Tensor|number) -> Tensor
+  log(exp(x) + exp(y)), without overflow.
+
 Tensor:atan2(y: Tensor|number) -> Tensor
   The angle of the point (y, x), in radians: atan(x / y) in its quadrant.
 
@@ -317,6 +320,10 @@ Tensor:logsumexp(dims?: integer, options?: table) -> Tensor
 
 Tensor:cumsum(dim: integer) -> Tensor
   The sums of the elements up to each, along dim.
+
+Tensor:cross(y: Tensor, dim?: integer) -> Tensor
+  The cross product of the vectors of three numbers along dim (-1). x and y
+  broadcast; dim is one of the operand that has more.
 
 # Choice
 

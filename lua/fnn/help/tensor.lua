@@ -66,6 +66,10 @@ fnn.threads(n?: integer) -> integer
   How many threads compute, the script's own included; n sets it, 0 as many as
   the process may use CPUs. Results do not depend on it.
 
+fnn.progress(what: string, step: integer, total?: integer)
+  Tells whoever watches how far long work has come; the program shows a bar.
+  Raises when it is to stop.
+
 fnn.clock() -> number
   Seconds since some moment: the difference of two is the time that passed,
   which os.clock, adding up the work of all threads, does not tell.

@@ -5,16 +5,18 @@
 -- with standard deviation gain / sqrt(fan), Glorot and Bengio 2010 (xavier)
 -- with the mean of inputs and outputs as fan.
 
-local fnn, load = ...
+local fnn, load, internals = ...
 local nn = fnn.nn
 local module = load "nn/module"
 
 local pairs, tostring, type = pairs, tostring, type
 local math_type, sqrt = math.type, math.sqrt
+local ceil, huge, max, min = math.ceil, math.huge, math.max, math.min
+local concat = table.concat
 local core, raise, described = module.core, module.raise, module.described
 local kind_of, init_std = core.kind, core.init_std
 
-local init = {}
+local init = internals.namespace({}, "fnn.nn.init")
 
 local function number (name, what, v, default)
   if v == nil then v = default end
@@ -151,6 +153,170 @@ end
 
 fnn.kaiming = create("kaiming", "normal", kaiming_std)
 fnn.xavier = create("xavier", "uniform", xavier_std)
+
+-- }======================================================
+
+-- {======================================================
+-- Cut off
+-- =======================================================
+
+local function normal_cdf (v)
+  return fnn.tensor({ v / sqrt(2) }, { dtype = "f64" }):erf():item() / 2 + 0.5
+end
+
+-- Normal numbers, those outside [lo, hi] drawn again.
+local function redrawn (mean, std, lo, hi, shape, o)
+  local x = fnn.normal(mean, std, shape, o)
+  local out = x:lt(lo):logical_or(x:gt(hi))
+  while out:any():item() do
+    x = fnn.where(out, fnn.normal(mean, std, shape, o), x)
+    out = x:lt(lo):logical_or(x:gt(hi))
+  end
+  return x
+end
+
+-- Uniform numbers, each taken with the probability that the bell is high
+-- there: for a part of the bell that few normal numbers fall into.  Ten
+-- deviations from its highest point there is nothing left of it.
+local function tail (mean, std, lo, hi, shape, o)
+  local mode = max(lo, min(mean, hi))
+  lo, hi = max(lo, mode - 10 * std), min(hi, mode + 10 * std)
+  local peak = -0.5 * ((mode - mean) / std) ^ 2
+  local x, waits
+  repeat
+    local y = fnn.uniform(lo, hi, shape, o)
+    local height = ((y - mean) / std):square() * -0.5 - peak
+    local refused = fnn.uniform(0, 1, shape, o):log():gt(height)
+    x = x and fnn.where(waits, y, x) or y
+    waits = waits and waits:logical_and(refused) or refused
+  until not waits:any():item()
+  return x
+end
+
+-- Normal numbers from lo to hi, -2 to 2 by default.
+function init.trunc_normal_ (x, mean, std, lo, hi, options)
+  local name = "nn.init.trunc_normal_"
+  check("trunc_normal_", x)
+  mean, std = number(name, "mean", mean, 0), number(name, "std", std, 1)
+  lo, hi = number(name, "lo", lo, -2), number(name, "hi", hi, 2)
+  local o = like(x, module.options(name, options, { generator = false }))
+  if not (std > 0 and lo < hi) then
+    raise("%s: expected std above 0 and lo below hi, got std %g, lo %g, " ..
+          "hi %g", name, std, lo, hi)
+  end
+  local share = normal_cdf((hi - mean) / std) - normal_cdf((lo - mean) / std)
+  local law = share > 0.3 and redrawn or tail
+  if x:numel() == 0 then return x end
+  return write(x, law(mean, std, lo, hi, x:shape(), o))
+end
+
+-- }======================================================
+
+-- {======================================================
+-- Matrices
+-- =======================================================
+
+-- The sizes of x, which has to have from least to most dims.
+local function dims (name, x, least, most)
+  check(name, x)
+  local shape = x:shape()
+  if #shape < least or #shape > most then
+    raise("nn.init.%s: expected %s, got shape (%s)", name,
+          least == most and least .. " dims" or
+          most == huge and "at least " .. least .. " dims" or
+          least .. " to " .. most .. " dims", concat(shape, ", "))
+  end
+  return shape
+end
+
+local function plain (x) return { dtype = x:dtype(), device = x:device() } end
+
+-- Ones on the diagonal.
+function init.eye_ (x)
+  local shape = dims("eye_", x, 2, 2)
+  return write(x, fnn.eye(shape[1], shape[2], plain(x)))
+end
+
+-- A convolution that lets its inputs pass: ones in the middle of the kernels
+-- from channel i to channel i, in each group.
+function init.dirac_ (x, options)
+  local shape = dims("dirac_", x, 3, 5)
+  local o = module.options("nn.init.dirac_", options, { groups = 1 })
+  local groups = o.groups
+  if math_type(groups) ~= "integer" or groups < 1 or shape[1] % groups ~= 0 then
+    raise("nn.init.dirac_: option 'groups': expected a divisor of the %d " ..
+          "channels, got %s", shape[1], tostring(groups))
+  end
+  if x:numel() == 0 then return x end
+  local field, middle = 1, 0
+  for i = 3, #shape do
+    field, middle = field * shape[i], middle * shape[i] + shape[i] // 2
+  end
+  local y = fnn.zeros({ shape[1], shape[2], field }, plain(x))
+  local ones = fnn.eye(shape[1] // groups, shape[2], plain(x))
+  y:select(3, middle + 1):copy_(ones:tile(groups, 1))
+  return write(x, y:reshape(shape))
+end
+
+-- Normal numbers of deviation std; this share of each column, rounded up, is
+-- 0 (Martens 2010).
+function init.sparse_ (x, sparsity, std, options)
+  local name = "nn.init.sparse_"
+  local shape = dims("sparse_", x, 2, 2)
+  sparsity = number(name, "sparsity", sparsity)
+  std = number(name, "std", std, 0.01)
+  if not (sparsity >= 0 and sparsity <= 1) then
+    raise("%s: sparsity: expected a number from 0 to 1, got %g", name, sparsity)
+  end
+  local o = like(x, module.options(name, options, { generator = false }))
+  local y = fnn.normal(0, std, shape, o)
+  local zeros = ceil(sparsity * shape[1])
+  if zeros == 0 or y:numel() == 0 then return write(x, y) end
+  local ids = fnn.rand(shape, o):argsort(1):narrow(1, 1, zeros)
+  local taken = fnn.zeros(shape, plain(x)):scatter_add(
+    1, ids, fnn.ones({ zeros, shape[2] }, plain(x)))
+  return write(x, y:masked_fill(taken:gt(0), 0))
+end
+
+-- Subtracts from the rows of a what they share with those of q, orthonormal;
+-- twice is enough (Giraud et al. 2005).
+local function sweep (a, q)
+  for _ = 1, 2 do a:sub_(a:matmul(q:t()):matmul(q)) end
+end
+
+-- Makes the rows of g, no more than columns, orthonormal: a block of them at
+-- a time against those before, so that products do most of the work, and
+-- then one by one.
+local function orthonormalize (g)
+  local block = 64
+  for first = 1, #g, block do
+    local n = min(block, #g - first + 1)
+    local b = g:narrow(1, first, n)
+    if first > 1 then sweep(b, g:narrow(1, 1, first - 1)) end
+    for i = 1, n do
+      local row = b:narrow(1, i, 1)
+      if i > 1 then sweep(row, b:narrow(1, 1, i - 1)) end
+      row:div_((row * row):sum():sqrt())
+    end
+  end
+  return g
+end
+
+-- A random orthogonal matrix times gain: the rows of a weight (out, in, ...)
+-- are orthonormal, or its columns if there are no more of them (Saxe et al.
+-- 2014).  Gram and Schmidt's method gives the factor R a positive diagonal, so
+-- that all such matrices are as likely (Mezzadri 2007, arXiv:math-ph/0609050).
+function init.orthogonal_ (x, options)
+  local shape = dims("orthogonal_", x, 2, huge)
+  local o = module.options("nn.init.orthogonal_", options, xavier_options)
+  if x:numel() == 0 then return x end
+  local rows, columns = shape[1], x:numel() // shape[1]
+  local g = fnn.normal(0, 1, { rows, columns }, like(x, o)):to("f64")
+  if rows >= columns then g = g:t():contiguous() end
+  local q = orthonormalize(g) * number("nn.init.orthogonal_", "gain", o.gain)
+  if rows >= columns then q = q:t() end
+  return write(x, q:reshape(shape):to(x:dtype()))
+end
 
 -- }======================================================
 

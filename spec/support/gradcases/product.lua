@@ -47,6 +47,18 @@ add("linear", "a vector", { { 4 }, { 2, 4 }, { 2 } },
     function(x, w, b) return x:linear(w, b) end,
     { empty = { { 0 }, { 2, 0 }, { 2 } } })
 
+local function cross(x, y) return x:cross(y) end
+
+add("cross", "vectors", { { 3 }, { 3 } }, cross, { empty = false })
+add("cross", "rows", { { 4, 3 }, { 4, 3 } }, cross)
+add("cross", "one with many", { { 4, 3 }, { 3 } }, cross,
+    { empty = { { 0, 3 }, { 3 } } })
+add("cross", "itself and another", { { 2, 3 } },
+    function(x, y) return x:cross((y or x):flip(2)) end, { twice = true })
+add("cross", "columns", { { 3, 5 }, { 3, 1 } },
+    function(x, y) return x:cross(y, 1) end,
+    { empty = { { 3, 0 }, { 3, 1 } }, expand = 2 })
+
 local function einsum(spec, inputs, empty)
   add("einsum", spec, inputs,
       function(...) return fnn.einsum(spec, ...) end, { empty = empty })

@@ -1,0 +1,236 @@
+-- fit_spec.lua - the training loop: what it does in what order, what it says,
+-- and that the same seeds give the same bits.
+
+local fnn = require "fnn"
+local nn, optim, data = fnn.nn, fnn.optim, fnn.data
+
+local function raises(text, f, ...)
+  local ok, message = pcall(f, ...)
+  assert.is_false(ok)
+  assert.is_truthy(message:find(text, 1, true), message)
+end
+
+-- y = 2 x1 - x2 + 1 on 20 points.
+local x = fnn.normal(0, 1, { 20, 2 }, { generator = fnn.Generator(1) })
+local y = x:matmul(fnn.tensor { { 2 }, { -1 } }) + 1
+
+local function line()
+  return nn.Linear(2, 1, { generator = fnn.Generator(2) })
+end
+
+local function fit(options, model, set)
+  options.loss = options.loss or nn.mse_loss
+  return fnn.fit(model or line(), set or { x, y }, options)
+end
+
+describe("fnn.fit", function()
+  it("takes the steps that a loop would take", function()
+    local model, loop = line(), line()
+    local history = fit({ epochs = 3, batch_size = 8, shuffle = false,
+                          optimizer = optim.SGD, lr = 0.1 }, model)
+    local opt = optim.SGD(loop:parameters(), { lr = 0.1 })
+    for epoch = 1, 3 do
+      local sum = 0
+      for first = 1, 20, 8 do
+        local n = math.min(8, 21 - first)
+        opt:zero_grad()
+        local loss = nn.mse_loss(loop(x:narrow(1, first, n)),
+                                 y:narrow(1, first, n))
+        loss:backward()
+        opt:step()
+        sum = sum + loss:item() * n
+      end
+      assert.equal(epoch, history[epoch].epoch)
+      assert.near(sum / 20, history[epoch].loss, 1e-12)
+    end
+    assert.same(loop.weight:totable(), model.weight:totable())
+    assert.same(loop.bias:totable(), model.bias:totable())
+  end)
+
+  it("learns, from tensors, datasets, loaders and a script's own set",
+     function()
+    local set = data.TensorDataset(x, y)
+    local Own = { fields = { { shape = { 2 } }, { shape = { 1 } } } }
+    Own.__index = Own
+    function Own.__len() return 20 end
+    function Own:get(i, to_x, to_y)
+      to_x:copy_(x:select(1, i))
+      to_y:copy_(y:select(1, i))
+    end
+    local wanted
+    for _, source in ipairs { { x, y }, set, setmetatable({}, Own),
+                              data.DataLoader(set, { batch = 4,
+                                                     shuffle = true }) } do
+      local loader = source.epoch ~= nil
+      local history = fit({ epochs = 40, optimizer = optim.SGD, lr = 0.1,
+                            batch_size = not loader and 4 or nil }, nil,
+                          source)
+      wanted = wanted or history[40].loss
+      assert.equal(wanted, history[40].loss)
+      assert.is_true(wanted < 1e-4)
+    end
+  end)
+
+  it("gives the same bits for the same seeds", function()
+    local function run(seed)
+      fnn.manual_seed(5)
+      local model = nn.Sequential(nn.Linear(2, 8), nn.Dropout(0.3), nn.Tanh(),
+                                  nn.Linear(8, 1))
+      local history = fit({ epochs = 3, batch_size = 4, seed = seed }, model)
+      return { history, model[1].weight:totable() }
+    end
+    local first = run(1)
+    assert.same(first, run(1))
+    assert.not_same(first, run(2))
+  end)
+
+  it("applies a schedule by the step, before it", function()
+    local seen = {}
+    local rates = {}
+    local schedule = function(step)
+      seen[#seen + 1] = step
+      return 1 / (step + 1)
+    end
+    local opt = optim.SGD(line():parameters(), { lr = 1 })
+    fit { epochs = 2, batch_size = 8, schedule = schedule, optimizer = opt,
+          callback = function(_, stats) rates[#rates + 1] = stats.lr end }
+    assert.same({ 0, 1, 2, 3, 4, 5 }, seen)
+    assert.same({ 1 / 3, 1 / 6 }, rates)
+    assert.near(1 / 6, opt:lr(), 1e-15)
+  end)
+
+  it("tells ReduceOnPlateau the loss of each epoch", function()
+    local told = {}
+    local plateau = optim.ReduceOnPlateau(0.1, { patience = 0, factor = 0.5 })
+    local model = line()
+    local history = fit({ epochs = 4, schedule = plateau,
+                          optimizer = optim.SGD,
+                          validation = { x, y * 0 + 1e6 } }, model)
+    for i, stats in ipairs(history) do told[i] = stats.lr end
+    -- Later losses are smaller, but by less than the threshold.
+    assert.equal(history[1].val_loss, plateau:state_dict().best)
+    assert.same({ 0.1, 0.1, 0.05, 0.025 }, told)
+  end)
+
+  it("evaluates on the validation, in evaluation", function()
+    local modes = {}
+    local Spy = nn.module "Spy"
+    function Spy:init() self.inner = line() end
+    function Spy:forward(v)
+      modes[#modes + 1] = self.training
+      return self.inner(v)
+    end
+    local model = Spy()
+    local history = fit({ epochs = 2, batch_size = 20, validation = { x, y },
+                          metrics = { error = function(a, b)
+                            return (a - b):abs():mean()
+                          end } }, model)
+    assert.same({ true, false, true, false }, modes)
+    assert.is_false(model.training)
+    local stats = history[2]
+    assert.near(nn.mse_loss(model(x), y):item(), stats.val_loss, 1e-6)
+    assert.near((model(x) - y):abs():mean():item(), stats.val_error, 1e-6)
+    assert.is_number(stats.error)
+    assert.is_true(stats.val_loss < stats.loss)
+  end)
+
+  it("means over the items, not over the batches", function()
+    local history = fit { batch_size = 16, shuffle = false, metrics = {
+      rows = function(a) return #a end } }
+    assert.near((16 * 16 + 4 * 4) / 20, history[1].rows, 1e-12)
+  end)
+
+  it("ends when the callback returns false", function()
+    local calls = {}
+    local history = fit { epochs = 10, callback = function(epoch, stats)
+      calls[#calls + 1] = stats
+      return epoch < 4
+    end }
+    assert.equal(4, #history)
+    assert.same(history, calls)
+    assert.equal(10, #fit { epochs = 10, callback = function() end })
+    assert.same({}, fit { epochs = 0 })
+  end)
+
+  it("clips gradients by their length", function()
+    local model = line()
+    local before = model.weight:value():clone()
+    fit({ batch_size = 20, clip = 1e-3, optimizer = optim.SGD, lr = 1 }, model)
+    assert.is_true((model.weight:value() - before):square():sum():item() < 1e-6)
+  end)
+
+  it("takes models of several inputs", function()
+    local Add = nn.module "Add"
+    function Add:init() self.inner = line() end
+    function Add:forward(a, b) return self.inner(a) + b end
+    local history = fit({ epochs = 2 }, Add(), { x, fnn.zeros(20, 1), y })
+    assert.equal(2, #history)
+  end)
+
+  it("uses an optimizer that it is given, and goes on with it", function()
+    local function run(...)
+      local model = line()
+      local opt = optim.Adam(model:parameters(), { lr = 0.01 })
+      for _, epochs in ipairs { ... } do
+        fit({ epochs = epochs, batch_size = 20, optimizer = opt,
+              shuffle = false }, model)
+      end
+      return model.weight:totable()
+    end
+    assert.same(run(3), run(2, 1))
+    assert.not_same(run(3), run(3, 1))
+  end)
+
+  it("lets errors through", function()
+    local thrown = {}
+    local ok, e = pcall(fit, { callback = function() error(thrown) end })
+    assert.is_false(ok)
+    assert.equal(thrown, e)
+  end)
+
+  it("says what is wrong", function()
+    raises("fit: option 'loss': expected a function of outputs and targets, " ..
+           "nn.cross_entropy for one, got none", fnn.fit, line(), { x, y })
+    raises("fit: unknown option 'epoch' (did you mean 'epochs'?)", fit,
+           { epoch = 3 })
+    raises("fit: option 'epochs': expected an integer of 0 or more, got 1.5",
+           fit, { epochs = 1.5 })
+    raises("fit: expected a dataset, a loader or { x, y }, got nil",
+           fnn.fit, line(), nil, { loss = nn.mse_loss })
+    raises("fit: option 'lr' is for an optimizer that fit makes", fit,
+           { lr = 1, optimizer = optim.SGD(line():parameters()) })
+    raises("fit: a loader has its own batches and order", fit,
+           { batch_size = 3 }, line(),
+           data.DataLoader(data.TensorDataset(x, y)))
+    raises("fit: option 'metrics': 'loss' is no name for one", fit,
+           { metrics = { loss = print } })
+    raises("fit: option 'metrics': expected functions by name, got a number",
+           fit, { metrics = { good = 5 } })
+  end)
+end)
+
+describe("fnn.evaluate", function()
+  it("gives means without training", function()
+    local model = line():train()
+    model.weight:set_grad(fnn.ones(1, 2))
+    local before = model.weight:totable()
+    local found = fnn.evaluate(model, { x, y }, { loss = nn.mse_loss,
+                                                  batch_size = 7 })
+    assert.near(nn.mse_loss(model(x), y):item(), found.loss, 1e-6)
+    assert.same(before, model.weight:totable())
+    assert.same({ { 1, 1 } }, model.weight:grad():totable())
+    assert.is_true(model.training)
+    assert.is_false((pcall(fnn.evaluate, model, { x, y }, { loss = error })))
+    assert.is_true(model.training)
+    assert.same({}, fnn.evaluate(model:eval(), { x, y }))
+    assert.is_false(model.training)
+  end)
+end)
+
+describe("fnn.progress", function()
+  it("is nothing where nobody watches", function()
+    fnn.progress("work", 1, 10)
+    fnn.progress("work", 2)
+    assert.is_false((pcall(fnn.progress, "work", "x")))
+  end)
+end)
