@@ -145,6 +145,11 @@ function Tensor:device() end
 ---@return boolean
 function Tensor:is_contiguous() end
 
+---How the elements lie in memory: "row_major", "channels_last" (see there) or
+---"strided", a view with gaps or another order.
+---@return string
+function Tensor:order() end
+
 ---Gives the memory back now. Any later use of this handle raises; other tensors
 ---over the same memory keep it. Every object of the library has it.
 function Tensor:release() end
@@ -159,6 +164,12 @@ function Tensor:to(what, more) end
 ---x itself if it is contiguous, else a copy that is.
 ---@return fnn.Tensor
 function Tensor:contiguous() end
+
+---The same (n, channels, ...) tensor laid out in memory as (n, ..., channels).
+---Convolutions give such tensors, layers behind them keep the order, and
+---contiguous() ends it; values and shape do not change.
+---@return fnn.Tensor
+function Tensor:channels_last() end
 
 ---A copy with memory of its own. The gradient flows through it.
 ---@return fnn.Tensor
@@ -1209,7 +1220,9 @@ function Param:to(what, more) end
 ---What the library holds now. live, idle and peak are bytes: in use, kept for
 ---the next tensors, and the most that were ever in use. limit is the bytes
 ---allowed, or 0. objects and nodes count what is alive: objects of the engine,
----and operations that a gradient could still flow back through.
+---and operations that a gradient could still flow back through. conversions
+---counts the copies so far from one memory order to the other
+---(Tensor:channels_last).
 ---@return table
 function fnn.memory() end
 

@@ -173,16 +173,21 @@ static int memory_scope (lua_State *L) {
 
 /* }====================================================== */
 
-/* fnn.memory(): bytes live, idle, peak and limit; objects and nodes alive */
+/* fnn.memory(): bytes live, idle, peak and limit; objects and nodes alive;
+** conversions of memory order so far */
 static int memory_memory (lua_State *L) {
   fnn_Memory m;
   guard(L, m = fnn_memory());
   const struct {
     const char *name;
     uint64_t value;
-  } fields[] = { { "live", m.live },       { "idle", m.idle },
-                 { "peak", m.peak },       { "limit", m.limit },
-                 { "objects", m.objects }, { "nodes", m.nodes } };
+  } fields[] = { { "live", m.live },
+                 { "idle", m.idle },
+                 { "peak", m.peak },
+                 { "limit", m.limit },
+                 { "objects", m.objects },
+                 { "nodes", m.nodes },
+                 { "conversions", m.conversions } };
   lua_createtable(L, 0, countof(fields));
   for (int i = 0; i < countof(fields); i++) {
     lua_pushinteger(L, (lua_Integer)fields[i].value);

@@ -370,6 +370,15 @@ static int tensor_is_contiguous (lua_State *L) {
   return 1;
 }
 
+/* "row_major", "channels_last", or "strided" for a view that is neither. */
+static int tensor_order (lua_State *L) {
+  const fnn_Tensor *x = checktensor(L, 1);
+  lua_pushstring(L, tensor_is_channels_last(x) ? "channels_last"
+                    : tensor_is_dense(x)       ? "row_major"
+                                               : "strided");
+  return 1;
+}
+
 /* x:to("f64"), x:to("cuda"), x:to{ dtype =, device = }: x itself, detached
 ** from nothing, when there is nothing to do. */
 static int tensor_to (lua_State *L) {
@@ -397,6 +406,13 @@ static int tensor_contiguous (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1);
   void **box = newbox(L, TENSOR);
   guard(L, *box = fnn_retain(fnn_contiguous(x)));
+  return 1;
+}
+
+static int tensor_to_channels_last (lua_State *L) {
+  fnn_Tensor *x = checktensor(L, 1);
+  void **box = newbox(L, TENSOR);
+  guard(L, *box = fnn_retain(fnn_channels_last(x)));
   return 1;
 }
 
@@ -559,7 +575,9 @@ static const luaL_Reg methods[] = {
   { "device", tensor_device },
   { "is_contiguous", tensor_is_contiguous },
   { "to", tensor_to },
+  { "order", tensor_order },
   { "contiguous", tensor_contiguous },
+  { "channels_last", tensor_to_channels_last },
   { "clone", tensor_clone },
   { "copy_", tensor_copy_ },
   { "fill_", tensor_fill_ },

@@ -136,6 +136,7 @@ FNN_API fnn_Context *fnn_current (void);
 typedef struct fnn_Memory {
   uint64_t live, idle, peak, limit;
   uint64_t objects, nodes; /* engine objects and graph nodes alive */
+  uint64_t conversions;    /* of tensors to another memory order, so far */
 } fnn_Memory;
 
 FNN_API fnn_Memory fnn_memory (void);
@@ -235,6 +236,7 @@ FNN_API int64_t fnn_numel (const fnn_Tensor *x);
 FNN_API fnn_Dtype fnn_dtype_of (const fnn_Tensor *x);
 FNN_API const fnn_Device *fnn_device_of (const fnn_Tensor *x);
 FNN_API bool fnn_is_contiguous (const fnn_Tensor *x);
+FNN_API bool fnn_is_channels_last (const fnn_Tensor *x);
 
 /* A new tensor on the CPU with a copy of data (row-major). */
 FNN_API fnn_Tensor *fnn_tensor (fnn_Dtype t, int ndim, const int64_t *shape,
@@ -297,6 +299,9 @@ FNN_API fnn_Tensor *fnn_randperm (int64_t n, const fnn_Device *d,
 FNN_API fnn_Tensor *fnn_cast (fnn_Tensor *x, fnn_Dtype t);
 FNN_API fnn_Tensor *fnn_to_device (fnn_Tensor *x, const fnn_Device *d);
 FNN_API fnn_Tensor *fnn_contiguous (fnn_Tensor *x);
+/* x (n, channels, ...) laid out in memory as (n, ..., channels), which is how
+** convolution computes.  Shape and values are the same. */
+FNN_API fnn_Tensor *fnn_channels_last (fnn_Tensor *x);
 FNN_API fnn_Tensor *fnn_clone (fnn_Tensor *x);
 
 /* }====================================================== */

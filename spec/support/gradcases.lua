@@ -15,7 +15,7 @@
 local cases = {}
 
 for _, family in ipairs { "map", "zip", "reduce", "view", "index",
-                          "product" } do
+                          "product", "conv" } do
   for _, case in ipairs(require("spec.support.gradcases." .. family)) do
     cases[#cases + 1] = case
   end
@@ -27,7 +27,8 @@ local plain = [[
   all any argmax argmin argsort bitand bitnot bitor bitxor eq ge gt isfinite
   isinf isnan le logical_and logical_not logical_or logical_xor lt ne nonzero
   one_hot shl shr
-  device dim dtype has_graph is_contiguous item ndim numel shape size stride
+  device dim dtype has_graph is_contiguous item ndim numel order shape
+  size stride
   totable
   backward detach register_hook release
 ]]

@@ -110,6 +110,7 @@ fnn_Memory fnn_memory (void) {
   m.idle += c->spare;
   m.objects = c->objects;
   m.nodes = c->nodes;
+  m.conversions = c->conversions;
   return m;
 }
 

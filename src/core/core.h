@@ -124,6 +124,7 @@ struct fnn_Context {
   uint64_t objects, object_bytes;
   fnn_Storage *tiny[TINY_CLASSES]; /* freed tiny storages (memory.c) */
   uint64_t tiny_bytes;
+  uint64_t conversions; /* copies from one memory order to the other */
 };
 
 /* The calling thread's context. */
@@ -247,6 +248,16 @@ void storage_release (fnn_Storage *s);
 /* x itself if dense row-major, else a dense copy; plain data either way. */
 Tensor *tensor_dense (const Tensor *x);
 bool tensor_is_dense (const Tensor *x) LENT(tensor_is_dense);
+
+/* Channels-last: x is (n, c, ...) of 3 dims or more and dense in the order
+** (n, ..., c), as its field says.  A new tensor so; x itself if it is so, else
+** a view or a copy that is (plain data); a new tensor of x's shape and order,
+** whichever that is. */
+bool tensor_is_channels_last (const Tensor *x) LENT(tensor_is_channels_last);
+Tensor *tensor_new_channels_last (int ndim, const int64_t *shape, fnn_Dtype t,
+                                  const fnn_Device *d);
+Tensor *tensor_channels_last (const Tensor *x);
+Tensor *like_in_order (const Tensor *x, fnn_Dtype t);
 bool tensor_same_shape (const Tensor *a, const Tensor *b)
     LENT(tensor_same_shape);
 bool tensor_overlaps (const Tensor *a, const Tensor *b);
@@ -448,6 +459,14 @@ typedef struct Epilogue {
   bool accumulate;
   double alpha;
 } Epilogue;
+
+/* A convolution of 1, 2 or 3 dims, the missing ones first and of size 1. */
+typedef struct ConvShape {
+  int64_t n, cin, cout, groups;
+  int64_t in[3], out[3], size[3]; /* of the input, the result, the kernel */
+  int64_t stride[3], dilation[3];
+  int64_t before[3]; /* zeros ahead of each dim; those behind follow */
+} ConvShape;
 
 /* What an optimizer's update kernel reads.  The meaning of h is the rule's. */
 typedef struct Update {

@@ -337,9 +337,10 @@ static Node *pop (Walk *w) {
 /* a + b for two gradients of one shape.  a is written when nobody else can
 ** see it. */
 static Tensor *sum (Tensor *a, Tensor *b) {
-  bool mine = a->o.refs == 1 && a->storage->refs == 1 && tensor_is_dense(a) &&
+  bool mine = a->o.refs == 1 && a->storage->refs == 1 &&
+              (tensor_is_dense(a) || tensor_is_channels_last(a)) &&
               !a->storage->wrapped;
-  Tensor *y = mine ? a : tensor_like(a);
+  Tensor *y = mine ? a : like_in_order(a, (fnn_Dtype)a->dtype);
   kernel(y, zip)(ZIP_add, y, a, b);
   return y;
 }

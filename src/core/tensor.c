@@ -81,13 +81,14 @@ bool tensor_is_dense (const Tensor *x) {
 Tensor *tensor_dense (const Tensor *x) {
   if (tensor_is_dense(x)) return (Tensor *)x;
   Tensor *y = tensor_like(x);
+  if (x->order == CHANNELSLAST) context()->conversions++;
   kernel(y, copy)(y, x);
   return y;
 }
 
 Tensor *tensor_convert (const Tensor *x, fnn_Dtype t) {
   if (x->dtype == t) return (Tensor *)x;
-  Tensor *y = tensor_like_as(x, t);
+  Tensor *y = like_in_order(x, t);
   kernel(y, copy)(y, x);
   return y;
 }
@@ -108,6 +109,72 @@ Tensor *tensor_move (const Tensor *x, const fnn_Device *d) {
   }
   return y;
 }
+
+/*
+** {======================================================
+** Channels-last
+** =======================================================
+*/
+
+/* Dim 1 is innermost. */
+static void channels_strides (int ndim, const int64_t *shape,
+                              int64_t *stride) {
+  int64_t n = 1;
+  stride[1] = n;
+  n *= max64(shape[1], 1);
+  for (int i = ndim - 1; i >= 0; i--) {
+    if (i == 1) continue;
+    stride[i] = n;
+    n *= max64(shape[i], 1);
+  }
+}
+
+/* Whether x's elements lie so, whatever its field says. */
+static bool lies_channels_last (const Tensor *x) {
+  int64_t stride[FNN_MAXDIM];
+  if (x->ndim < 3) return false;
+  channels_strides(x->ndim, x->shape, stride);
+  for (int i = 0; i < x->ndim; i++)
+    if (x->shape[i] != 1 && x->stride[i] != stride[i] && x->numel != 0)
+      return false;
+  return true;
+}
+
+bool tensor_is_channels_last (const Tensor *x) {
+  return x->order == CHANNELSLAST && lies_channels_last(x);
+}
+
+Tensor *tensor_new_channels_last (int ndim, const int64_t *shape, fnn_Dtype t,
+                                  const fnn_Device *d) {
+  Tensor *x = tensor_new(ndim, shape, t, d);
+  x->order = CHANNELSLAST;
+  channels_strides(ndim, shape, x->stride);
+  return x;
+}
+
+Tensor *tensor_channels_last (const Tensor *x) {
+  if (tensor_is_channels_last(x)) return (Tensor *)x;
+  if (lies_channels_last(x)) {
+    Tensor *y = tensor_alias(x);
+    y->order = CHANNELSLAST;
+    channels_strides(x->ndim, x->shape, y->stride);
+    return y;
+  }
+  Tensor *y = tensor_new_channels_last(x->ndim, x->shape, (fnn_Dtype)x->dtype,
+                                       x->storage->device);
+  kernel(y, copy)(y, x);
+  context()->conversions++;
+  return y;
+}
+
+Tensor *like_in_order (const Tensor *x, fnn_Dtype t) {
+  return tensor_is_channels_last(x)
+             ? tensor_new_channels_last(x->ndim, x->shape, t,
+                                        x->storage->device)
+             : tensor_like_as(x, t);
+}
+
+/* }====================================================== */
 
 /* First and one past the last element that x can touch. */
 static void extent (const Tensor *x, int64_t *lo, int64_t *hi) {
@@ -211,6 +278,10 @@ const fnn_Device *fnn_device_of (const Tensor *x) {
 }
 
 bool fnn_is_contiguous (const Tensor *x) { return tensor_is_dense(x); }
+
+bool fnn_is_channels_last (const Tensor *x) {
+  return tensor_is_channels_last(x);
+}
 
 fnn_Tensor *fnn_empty (int ndim, const int64_t *shape, fnn_Dtype t,
                        const fnn_Device *d) {

@@ -35,6 +35,18 @@ Tensor *fnn_contiguous (Tensor *x) {
   return y;
 }
 
+Tensor *fnn_channels_last (Tensor *x) {
+  static const Rule rule = { "channels_last", pass };
+  if (x->ndim < 3)
+    fnn_throw(FNN_ESHAPE,
+              "channels_last: expected a tensor (n, channels, ...) of at "
+              "least 3 dims, got shape %s",
+              shape_text(x));
+  Tensor *y = tensor_channels_last(x);
+  if (y != x) graph_record1(y, &rule, x, 0);
+  return y;
+}
+
 Tensor *fnn_clone (Tensor *x) {
   static const Rule rule = { "clone", pass };
   Tensor *y = like_in_order(x, (fnn_Dtype)x->dtype);

@@ -62,7 +62,9 @@ Tensor *fnn_cat (int n, Tensor *const *x, int dim) {
     if (__builtin_add_overflow(shape[dim], x[i]->shape[dim], &shape[dim]))
       fnn_throw(FNN_ESHAPE, "cat: the joined dim is too long");
   }
-  Tensor *y = tensor_new(x[0]->ndim, shape, t, x[0]->storage->device);
+  bool last = tensor_is_channels_last(x[0]);
+  Tensor *y = (last ? tensor_new_channels_last
+                    : tensor_new)(x[0]->ndim, shape, t, x[0]->storage->device);
   for (int i = 0; i < n; i++) {
     int64_t length = x[i]->shape[dim];
     if (x[i]->numel > 0)

@@ -15,7 +15,7 @@ static const Rule rules[MAP_COUNT] = {
 static void map_back (Node *n, Tensor *gy) {
   int op = (int)(n->rule - rules);
   Tensor *s = n->nsave > 0 ? graph_saved(n, 0) : NULL;
-  Tensor *gx = tensor_like(gy);
+  Tensor *gx = like_in_order(gy, (fnn_Dtype)gy->dtype);
   kernel(gy, map_back)(op, gx, gy, s, n->a[0], n->a[1]);
   graph_give(n, 0, gx);
 }

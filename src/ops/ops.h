@@ -66,8 +66,6 @@ void check_holds (const char *op, const Tensor *x, fnn_Dtype t);
 ** it. */
 void check_operand (const char *op, const Tensor *x);
 
-/* A new tensor of x's shape and order in memory, dtype t. */
-Tensor *like_in_order (const Tensor *x, fnn_Dtype t);
 /* A plain view of x in a shape that it broadcasts to. */
 Tensor *view_broadcast (const Tensor *x, int ndim, const int64_t *shape);
 /* x, or a copy where writing z would change x before it is read. */

@@ -94,30 +94,6 @@ void check_operand (const char *op, const Tensor *x) {
 ** =======================================================
 */
 
-/* Strides of a dense channels-last tensor: dim 1 is innermost. */
-static bool channels_strides (const Tensor *x, int64_t *stride) {
-  if (x->ndim < 3) return false;
-  int64_t n = 1;
-  stride[1] = n;
-  n *= max64(x->shape[1], 1);
-  for (int i = x->ndim - 1; i >= 0; i--) {
-    if (i == 1) continue;
-    stride[i] = n;
-    n *= max64(x->shape[i], 1);
-  }
-  return memcmp(stride, x->stride, x->ndim * sizeof *stride) == 0;
-}
-
-Tensor *like_in_order (const Tensor *x, fnn_Dtype t) {
-  int64_t stride[FNN_MAXDIM];
-  Tensor *y = tensor_like_as(x, t);
-  if (x->order == CHANNELSLAST && channels_strides(x, stride)) {
-    y->order = CHANNELSLAST;
-    memcpy(y->stride, stride, x->ndim * sizeof *stride);
-  }
-  return y;
-}
-
 Tensor *view_broadcast (const Tensor *x, int ndim, const int64_t *shape) {
   if (x->ndim == ndim &&
       memcmp(x->shape, shape, (size_t)ndim * sizeof *shape) == 0)

@@ -36,7 +36,7 @@ static Tensor *gradient (int op, int which, Tensor *gz, const Tensor *x,
                          const Tensor *y) {
   int r = reads(op, which);
   if (r == READ_SELF) return gz;
-  Tensor *gx = tensor_like(gz);
+  Tensor *gx = like_in_order(gz, (fnn_Dtype)gz->dtype);
   kernel(gz, zip_back)(op, which, gx, gz, r & READ_X ? x : NULL,
                        r & READ_Y ? y : NULL);
   return gx;

@@ -10,7 +10,9 @@ fnn.memory() -> table
   What the library holds now. live, idle and peak are bytes: in use, kept for
   the next tensors, and the most that were ever in use. limit is the bytes
   allowed, or 0. objects and nodes count what is alive: objects of the engine,
-  and operations that a gradient could still flow back through.
+  and operations that a gradient could still flow back through. conversions
+  counts the copies so far from one memory order to the other
+  (Tensor:channels_last).
 
 fnn.scope(f: function, ...: any) -> any
   Calls f with the arguments and returns its results; then releases each tensor

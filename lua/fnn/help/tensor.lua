@@ -107,6 +107,10 @@ Tensor:device() -> string
 Tensor:is_contiguous() -> boolean
   Whether the elements lie in memory in row-major order without gaps.
 
+Tensor:order() -> string
+  How the elements lie in memory: "row_major", "channels_last" (see there) or
+  "strided", a view with gaps or another order.
+
 Tensor:release()
   Gives the memory back now. Any later use of this handle raises; other tensors
   over the same memory keep it. Every object of the library has it.
@@ -119,6 +123,11 @@ Tensor:to(what: string|table, more?: string) -> Tensor
 
 Tensor:contiguous() -> Tensor
   x itself if it is contiguous, else a copy that is.
+
+Tensor:channels_last() -> Tensor
+  The same (n, channels, ...) tensor laid out in memory as (n, ..., channels).
+  Convolutions give such tensors, layers behind them keep the order, and
+  contiguous() ends it; values and shape do not change.
 
 Tensor:clone() -> Tensor
   A copy with memory of its own. The gradient flows through it.
