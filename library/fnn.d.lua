@@ -151,7 +151,8 @@ function Tensor:is_contiguous() end
 function Tensor:order() end
 
 ---Gives the memory back now. Any later use of this handle raises; other tensors
----over the same memory keep it. Every object of the library has it.
+---over the same memory keep it. Every object of the library has it. Called in a
+---finalizer (__gc) it leaves the object to the collector.
 function Tensor:release() end
 
 ---Another dtype or device, or both: x:to "f64", x:to{ dtype = "f16" }. x itself

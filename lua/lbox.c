@@ -79,10 +79,26 @@ static int nothing (lua_State *L) {
   return 0;
 }
 
+/* Lua stops the collector while a finalizer runs, which 5.4.4 and later tell
+** by -1.  Before, it looks as if a script had stopped it (0): then the
+** callers are asked. */
+bool in_finalizer (lua_State *L) {
+  int running = lua_gc(L, LUA_GCISRUNNING);
+  if (running != 0) return running < 0;
+  lua_Debug ar;
+  for (int level = 0; lua_getstack(L, level, &ar); level++) {
+    lua_getinfo(L, "n", &ar);
+    if (ar.name != NULL && strcmp(ar.name, "__gc") == 0 &&
+        strcmp(ar.namewhat, "metamethod") == 0)
+      return true;
+  }
+  return false;
+}
+
 /* A finalizer that Lua has no memory to call is lost, and what it was to
 ** release with it.  Calling a function first makes the room that it takes. */
 bool collect (lua_State *L, Lib *lib) {
-  if (lib->collecting || !lua_gc(L, LUA_GCISRUNNING)) return false;
+  if (lib->collecting || lua_gc(L, LUA_GCISRUNNING) <= 0) return false;
   if (!lua_checkstack(L, 1)) return false;
   lua_pushcfunction(L, nothing);
   if (lua_pcall(L, 0, 0, 0) != LUA_OK) {
@@ -219,10 +235,10 @@ static void **tobox (lua_State *L, int i) {
   return NULL;
 }
 
-/* Empties the box at i.  Inside an engine call (a callback) the object lives
-** on until the guard ends, for the engine may be using it; not so when the
-** collector found the box, which nothing reaches then. */
-void box_empty (lua_State *L, int i) {
+/* Drops what the box at i holds.  Inside an engine call (a callback) the
+** object lives on until the guard ends, for the engine may be using it; not so
+** when the collector found the box, which nothing reaches then. */
+static void drop (lua_State *L, int i) {
   void **box = tobox(L, i);
   void *o = box != NULL ? *box : NULL;
   Lib *lib = getlib(L);
@@ -234,12 +250,19 @@ void box_empty (lua_State *L, int i) {
   fnn_use(before);
 }
 
+/* A finalizer of the script runs wherever Lua allocates, so between a
+** binding's check of an argument and the guard that uses it.  What it releases
+** is left to the collector, which sees the box among the arguments. */
+void box_empty (lua_State *L, int i) {
+  if (!in_finalizer(L)) drop(L, i);
+}
+
 static int box_gc (lua_State *L) {
   fnn_Context *c = getlib(L)->context;
   if (c == NULL) return 0; /* the library was closed before */
   bool was = c->finalizing;
   c->finalizing = true;
-  box_empty(L, 1);
+  drop(L, 1);
   c->finalizing = was;
   return 0;
 }

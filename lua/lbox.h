@@ -12,7 +12,9 @@
 **     return 1;
 **   }
 **
-** Inside guard nothing may raise a Lua error.  Places (dims, positions) count
+** Inside guard nothing may raise a Lua error.  Between a check and its guard
+** Lua's code may run only as a finalizer: arguments that are tables are read
+** raw.  Places (dims, positions) count
 ** from 1 in Lua and are converted here and nowhere else. */
 
 #ifndef lbox_h
@@ -107,7 +109,7 @@ void push_where (lua_State *L);
 
 /* Pushes an empty box. */
 void **newbox (lua_State *L, Kind k);
-/* Empties the box at i: as its release. */
+/* Empties the box at i: as its release.  Nothing happens in a finalizer. */
 void box_empty (lua_State *L, int i);
 /* Inside fnn.scope: notes the new box at i, and takes what is kept out of all
 ** scopes again. */
@@ -262,8 +264,10 @@ void push_module_place (lua_State *L);
 
 /* }====================================================== */
 
-/* Runs a full collection, unless the host has stopped the collector; false
-** if it did not.  Raises nothing. */
+/* Whether the script's code that called is part of a finalizer (__gc). */
+bool in_finalizer (lua_State *L);
+/* Runs a full collection, unless the host has stopped the collector or a
+** finalizer runs; false if it did not.  Raises nothing. */
 bool collect (lua_State *L, Lib *lib);
 /* The same when enough has been made since the last one. */
 void collect_if_due (lua_State *L, Lib *lib);

@@ -251,6 +251,9 @@ static int param_to (lua_State *L) {
       d = checkdevice(L, i);
     else t = checkdtype(L, i);
   }
+  if (in_finalizer(L))
+    return raise_error(L, "to: a finalizer cannot move a parameter, which may "
+                          "be in use");
   guard(L, fnn_param_to(p, d, t));
   lua_settop(L, 1);
   return 1;

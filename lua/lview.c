@@ -181,10 +181,10 @@ static int view_split (lua_State *L) {
     luaL_argcheck(L, size > 0, 2, "expected a size of 1 or more");
     return push_parts(L, x, dim, size);
   }
-  int64_t start = 0, n = luaL_len(L, 2);
+  int64_t start = 0, n = (int64_t)lua_rawlen(L, 2);
   lua_newtable(L);
   for (int64_t k = 1; k <= n; k++) {
-    lua_geti(L, 2, k);
+    lua_rawgeti(L, 2, k);
     int64_t size = luaL_checkinteger(L, -1);
     lua_pop(L, 1);
     append_part(L, x, dim, start, size, k);

@@ -1,9 +1,12 @@
 /* threads_test.c - the pool of threads and the cancel token.  Tasks count
 ** what they see; assertions are the main thread's. */
 
+#define _GNU_SOURCE
+
 #include "test.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/time.h>
@@ -207,6 +210,35 @@ TEST(an_idle_pool_uses_no_cpu) {
   assert_in_range(used, 0, 50000);
 }
 
+#ifdef __linux__
+
+/* CPUs that a worker may not use, at most over the tasks. */
+static void look_at_cpus (void *ud, int64_t task, int worker) {
+  cpu_set_t set;
+  (void)task;
+  if (worker == 0 || sched_getaffinity(0, sizeof set, &set) != 0) return;
+  atomic_store((atomic_int *)ud, CPU_COUNT(&set));
+  pause_ms(1);
+}
+
+/* Workers keep off at most one CPU; the caller may use what it could. */
+TEST(no_thread_is_bound_to_a_cpu) {
+  cpu_set_t before, after;
+  atomic_int seen = 0;
+  sched_getaffinity(0, sizeof before, &before);
+  fnn_threads(3);
+  for (int i = 0; i < 10; i++) {
+    threads_run(20, look_at_cpus, &seen);
+    pause_ms(2); /* until they are parked */
+  }
+  fnn_threads(0);
+  sched_getaffinity(0, sizeof after, &after);
+  assert_true(CPU_EQUAL(&before, &after));
+  assert_true(seen == 0 || seen >= CPU_COUNT(&before) - 1);
+}
+
+#endif
+
 /*
 ** {======================================================
 ** Cancelling
@@ -345,6 +377,9 @@ int main (void) {
     cmocka_unit_test(widths_belong_to_contexts),
     cmocka_unit_test(the_pool_starts_again_after_a_fork),
     cmocka_unit_test(an_idle_pool_uses_no_cpu),
+#ifdef __linux__
+    cmocka_unit_test(no_thread_is_bound_to_a_cpu),
+#endif
     cmocka_unit_test(a_job_stops_when_cancelled),
     cmocka_unit_test(a_signal_handler_may_cancel),
     cmocka_unit_test(a_set_token_is_seen_everywhere),

@@ -114,6 +114,63 @@ describe("scope", function()
   end)
 end)
 
+describe("a finalizer", function()
+  -- f(x), a method, until the collector runs a finalizer in the middle of it,
+  -- between its checks and its work: the finalizer calls act(x).
+  local function interrupt(f, x, act)
+    local pause = collectgarbage("setpause", 100)
+    local multiple = collectgarbage("setstepmul", 1000)
+    local inside, y
+    local trap = {}
+    function trap.__gc()
+      inside = debug.getinfo(2, "f").func == f
+      if inside then act(x) else setmetatable({}, trap) end
+    end
+    setmetatable({}, trap)
+    repeat y = f(x) until inside
+    collectgarbage("setpause", pause)
+    collectgarbage("setstepmul", multiple)
+    return y
+  end
+
+  it("leaves what it releases to the collector", function()
+    local acts = {
+      function(x) x:release() end,
+      function(x)
+        coroutine.wrap(function() x:release() end)()
+      end,
+      function(x) do local _ <close> = x end end,
+    }
+    for _, act in ipairs(acts) do
+      local x = vector(1, 2, 3)
+      local y = interrupt(x.neg, x, act)
+      same({ -1, -2, -3 }, y)
+      same({ 1, 2, 3 }, x)
+      x:release()
+      fails("released", x.sum, x)
+    end
+  end)
+
+  it("keeps what its scopes made, and frees it by and by", function()
+    local made
+    local x = vector(1, 2, 3)
+    interrupt(x.neg, x, function()
+      fnn.scope(function() made = vector(7) end)
+    end)
+    same({ 7 }, made)
+  end)
+
+  it("cannot move a parameter", function()
+    local p, message = param(1, 2), nil
+    local y = interrupt(p.neg, p, function()
+      message = select(2, pcall(p.to, p, "f64"))
+    end)
+    assert.matches("a finalizer cannot move a parameter", message)
+    same({ -1, -2 }, y)
+    assert.equal("f64", p:to("f64"):value():dtype())
+  end)
+end)
+
 describe("memory", function()
   it("counts bytes and their peak", function()
     collectgarbage()

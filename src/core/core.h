@@ -278,7 +278,10 @@ void tensor_check_ids (const char *op, const Tensor *ids); /* i32, i64 */
 /* Throws unless x may be written: not read-only, expanded or in a graph. */
 void tensor_check_write (const char *op, const Tensor *x)
     LENT(tensor_check_write);
-void tensor_written (Tensor *x); /* counts one write */
+/* Throws unless its memory may be written: not read-only or expanded. */
+void tensor_check_memory (const char *op, const Tensor *x);
+/* Counts one write: before the kernel, which may be cancelled half-way. */
+void tensor_written (Tensor *x);
 static inline bool tensor_is_float (const Tensor *x) {
   return x->dtype >= FNN_F16;
 }

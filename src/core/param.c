@@ -112,8 +112,8 @@ void fnn_set_value (Param *p, Tensor *x) {
     y = tensor_like(x);
     kernel(y, copy)(y, x);
   }
-  kernel(p->value, copy)(p->value, y);
   tensor_written(p->value);
+  kernel(p->value, copy)(p->value, y);
 }
 
 static Tensor *moved (Tensor *x, const fnn_Device *d, fnn_Dtype t) {

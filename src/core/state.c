@@ -33,13 +33,22 @@ void frame_leave (Frame *f) {
   drain(c, f->mark);
 }
 
-/* Makes room for n more temporaries, so that adding them cannot fail. */
+/* Makes room for n more temporaries, so that adding them cannot fail.  What
+** is allocated may make the host reclaim, and that may run ops of its own,
+** which grow the pool: it is read after. */
 static void pool_grow (fnn_Context *c, size_t n) {
   size_t cap = c->poolcap == 0 ? POOL_FIRST : 2 * c->poolcap;
   while (cap - c->npool < n) cap *= 2;
-  c->pool =
-      mem_grow(c->pool, c->poolcap * sizeof *c->pool, cap * sizeof *c->pool);
+  Object **pool = mem_new(cap * sizeof *pool), **old = c->pool;
+  size_t oldcap = c->poolcap;
+  if (cap <= oldcap) { /* it has grown enough already */
+    mem_free(pool, cap * sizeof *pool);
+    return;
+  }
+  if (c->npool > 0) memcpy(pool, old, c->npool * sizeof *pool);
+  c->pool = pool;
   c->poolcap = cap;
+  mem_free(old, oldcap * sizeof *old);
 }
 
 static void pool_room (fnn_Context *c) {

@@ -230,7 +230,7 @@ void tensor_check_ids (const char *op, const Tensor *ids) {
               op, fnn_dtype_name((fnn_Dtype)ids->dtype), shape_text(ids));
 }
 
-void tensor_check_write (const char *op, const Tensor *x) {
+void tensor_check_memory (const char *op, const Tensor *x) {
   if (x->storage->readonly)
     fnn_throw(FNN_EARG, "%s: the tensor of shape %s is read-only", op,
               shape_text(x));
@@ -240,6 +240,10 @@ void tensor_check_write (const char *op, const Tensor *x) {
                 "%s: the tensor of shape %s is expanded: several of "
                 "its elements share one place (clone it first)",
                 op, shape_text(x));
+}
+
+void tensor_check_write (const char *op, const Tensor *x) {
+  tensor_check_memory(op, x);
   if (context()->grad_mode && graph_source(x) != NULL)
     fnn_throw(FNN_EGRAPH,
               "%s: an in-place op on %s of shape %s cannot be "

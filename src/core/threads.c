@@ -12,9 +12,10 @@
 ** then reads the word; the caller writes the word, then reads parked (all
 ** sequentially consistent): one of them sees the other.
 **
-** A scheduler likes to wake a thread where its waker runs, and there it waits
-** until the waker's slice is over: 2 ms instead of 50 us.  So the caller bars
-** its own CPU to a worker before it wakes it. */
+** A scheduler may wake a thread where its waker runs (in a virtual machine an
+** idle CPU looks taken), and there it waits until the waker's slice is over: 2
+** ms instead of 50 us.  So the caller bars its own CPU to a worker before it
+** wakes it; no thread is bound to one. */
 
 #define _GNU_SOURCE
 

@@ -40,6 +40,7 @@ static int64_t bound (int64_t v) {
 void fnn_draw_rect (Tensor *image, int64_t x, int64_t y, int64_t w, int64_t h,
                     int64_t line, uint32_t color) {
   check("draw_rect", image);
+  tensor_written(image);
   x = bound(x), y = bound(y), w = bound(w), h = bound(h);
   if (line <= 0 || 2 * bound(line) >= min64(w, h)) {
     fill(image, x, y, x + w, y + h, color);
@@ -49,7 +50,6 @@ void fnn_draw_rect (Tensor *image, int64_t x, int64_t y, int64_t w, int64_t h,
     fill(image, x, y + line, x + line, y + h - line, color);
     fill(image, x + w - line, y + line, x + w, y + h - line, color);
   }
-  tensor_written(image);
 }
 
 static void letter (Tensor *image, int64_t x, int64_t y, int64_t scale,
@@ -66,6 +66,7 @@ void fnn_draw_text (Tensor *image, int64_t x, int64_t y, int scale,
   check("draw_text", image);
   if (scale < 1 || scale > 1000)
     fnn_throw(FNN_EARG, "draw_text: scale must be 1 to 1000 (got %d)", scale);
+  tensor_written(image);
   int64_t left = x = bound(x);
   y = bound(y);
   for (const char *s = text; *s != '\0'; s++) {
@@ -78,5 +79,4 @@ void fnn_draw_text (Tensor *image, int64_t x, int64_t y, int scale,
       x += ADVANCE * scale;
     }
   }
-  tensor_written(image);
 }

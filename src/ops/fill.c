@@ -77,8 +77,8 @@ Tensor *fnn_eye (int64_t n, int64_t m, fnn_Dtype t, const fnn_Device *d) {
 void fnn_fill_ (Tensor *x, double value) {
   tensor_check_write("fill_", x);
   check_value("fill_", value, (fnn_Dtype)x->dtype);
-  kernel(x, fill)(x, value);
   tensor_written(x);
+  kernel(x, fill)(x, value);
 }
 
 void fnn_copy_ (Tensor *x, Tensor *y) {
@@ -94,6 +94,7 @@ void fnn_copy_ (Tensor *x, Tensor *y) {
               shape_text(y), shape_text(x));
   tensor_check_write("copy_", x);
   check_operand("copy", y);
-  kernel(x, copy)(x, view_broadcast(apart_from(x, y), ndim, shape));
+  y = view_broadcast(apart_from(x, y), ndim, shape);
   tensor_written(x);
+  kernel(x, copy)(x, y);
 }

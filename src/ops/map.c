@@ -91,13 +91,15 @@ void fnn_map_ (int op, Tensor *x, double a, double b) {
   fnn_Dtype t = result_dtype(op, from);
   check_holds(name, x, t);
   tensor_check_write(name, x);
-  if (t == x->dtype) kernel(x, map)(op, x, from, a, b);
-  else {
+  if (t == x->dtype) {
+    tensor_written(x);
+    kernel(x, map)(op, x, from, a, b);
+  } else {
     Tensor *y = tensor_like_as(x, t);
     kernel(x, map)(op, y, from, a, b);
+    tensor_written(x);
     kernel(x, copy)(x, y);
   }
-  tensor_written(x);
 }
 
 #define NAMED(name) \

@@ -184,14 +184,16 @@ void fnn_zip_ (int op, Tensor *x, Tensor *y) {
   check_operand(name, y);
   Tensor *b = view_broadcast(operand(y, t), ndim, shape);
   check_divisor(op, b);
-  if (t == x->dtype && t == result_dtype(op, t))
-    kernel(x, zip)(op, x, x, apart_from(x, b));
-  else {
+  if (t == x->dtype && t == result_dtype(op, t)) {
+    b = apart_from(x, b);
+    tensor_written(x);
+    kernel(x, zip)(op, x, x, b);
+  } else {
     Tensor *z = tensor_like_as(x, result_dtype(op, t));
     kernel(b, zip)(op, z, tensor_convert(x, t), b);
+    tensor_written(x);
     kernel(x, copy)(x, z);
   }
-  tensor_written(x);
 }
 
 /* }====================================================== */
@@ -266,15 +268,16 @@ void fnn_zip_number_ (int op, Tensor *x, double v) {
   check_holds(name, x, result_dtype(op, t));
   tensor_check_write(name, x);
   check_number(op, x, v, false);
-  if (t == x->dtype && t == result_dtype(op, t))
+  if (t == x->dtype && t == result_dtype(op, t)) {
+    tensor_written(x);
     kernel(x, zip_number)(op, x, x, v, false);
-  else {
+  } else {
     Tensor *z = tensor_like_as(x, result_dtype(op, t));
     Tensor *from = tensor_convert(x, t);
     kernel(from, zip_number)(op, z, from, v, false);
+    tensor_written(x);
     kernel(x, copy)(x, z);
   }
-  tensor_written(x);
 }
 
 /* }====================================================== */

@@ -22,12 +22,19 @@ double fnn_grad_norm (int n, fnn_Param *const *p) {
   return sqrt(sum);
 }
 
+/* All before the first is written. */
+static void check_write (const char *op, int n, fnn_Param *const *p) {
+  for (int i = 0; i < n; i++)
+    if (p[i]->grad != NULL) tensor_check_write(op, p[i]->grad);
+}
+
 double fnn_clip_grad_norm (int n, fnn_Param *const *p, double most) {
   if (!(most >= 0))
     fnn_throw(FNN_EARG,
               "clip_grad_norm: the norm must not be negative (got "
               "%g)",
               most);
+  check_write("clip_grad_norm", n, p);
   double norm = fnn_grad_norm(n, p);
   if (!(norm > most)) return norm;
   double scale = most / (norm + 1e-6);
@@ -42,6 +49,7 @@ void fnn_clip_grad_value (int n, fnn_Param *const *p, double most) {
               "clip_grad_value: the bound must not be negative "
               "(got %g)",
               most);
+  check_write("clip_grad_value", n, p);
   for (int i = 0; i < n; i++)
     if (p[i]->grad != NULL) fnn_map_(MAP_clamp, p[i]->grad, -most, most);
 }

@@ -155,6 +155,7 @@ void fnn_optimizer_step (fnn_Optimizer *o) {
       if (!takes_part(p)) continue;
       tensor_check_float(o->rule->name, p->value);
       tensor_check_device(o->rule->name, p->value, p->grad);
+      tensor_check_memory(o->rule->name, p->value);
       ready_slot(o, &o->groups[i], p);
     }
   for (int i = 0; i < o->ngroups; i++)
@@ -164,8 +165,8 @@ void fnn_optimizer_step (fnn_Optimizer *o) {
       Slot *s = param_slot(p, o, false);
       Update u = o->groups[i].options;
       u.step = ++s->step;
-      o->rule->update(p->value, p->grad, s->t, &u);
       tensor_written(p->value);
+      o->rule->update(p->value, p->grad, s->t, &u);
     }
   fnn_escape(m, NULL);
 }

@@ -113,7 +113,8 @@ Tensor:order() -> string
 
 Tensor:release()
   Gives the memory back now. Any later use of this handle raises; other tensors
-  over the same memory keep it. Every object of the library has it.
+  over the same memory keep it. Every object of the library has it. Called in a
+  finalizer (__gc) it leaves the object to the collector.
 
 # Copying and converting
 
