@@ -143,7 +143,7 @@ static void check_axis (const char *op, const PoolAxis *a) {
   if (a->kernel > INT32_MAX || a->stride > INT32_MAX ||
       a->dilation > INT32_MAX)
     fnn_throw(FNN_EARG, "%s: kernel, stride or dilation above 2^31 - 1", op);
-  if (a->pad > (a->dilation * (a->kernel - 1) + 1) / 2)
+  if (a->pad > a->kernel / 2)
     fnn_throw(FNN_EARG,
               "%s: padding %" PRId64
               " is more than half of the kernel, %" PRId64,
