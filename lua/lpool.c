@@ -14,12 +14,13 @@
 /* What is wrong with the size at i, for messages. */
 static int bad_size (lua_State *L, int i, const char *op, const char *name,
                      int dims, int64_t least) {
-  lua_pushfstring(L, dims == 1 ? "" : " or a table of %d", dims);
+  const char *list =
+      dims == 1 ? "" : lua_pushfstring(L, " or a table of %d", dims);
+  const char *got = luaL_tolstring(L, i, NULL);
   return raise_error(L,
                      "%s: %s: expected a whole number of at least %d%s, "
                      "got %s",
-                     op, name, (int)least, lua_tostring(L, -1),
-                     luaL_tolstring(L, i, NULL));
+                     op, name, (int)least, list, got);
 }
 
 /* Reads the value at i; -1 may be written false where least is -1. */

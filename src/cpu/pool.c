@@ -23,8 +23,9 @@ typedef struct Job {
   int64_t tile;  /* channels of a task on the way back */
 } Job;
 
-/* Windows of more places than this are summed in double. */
-enum { SMALL = 64, TILE = 64 };
+/* Windows of more places than SMALL are summed in double, PART places of each
+** channel at a time; TILE channels are a task on the way back. */
+enum { SMALL = 64, PART = 16, TILE = 64 };
 
 static Span span (const PoolAxis *a, int64_t o, bool adaptive) {
   Span s;
@@ -220,7 +221,7 @@ static void mean_spans (const Job *j, const real *x, int64_t o, real *y) {
 }
 
 /* The sums of n channels over one window: in y, and from there in sum each
-** time that SMALL places have been added. */
+** time that PART places have been added. */
 static void mean_channels (const Job *j, const real *x, int64_t o, real *y,
                            double *sum) {
   const Pooling *p = j->p;
@@ -236,7 +237,7 @@ static void mean_channels (const Job *j, const real *x, int64_t o, real *y,
       for (int64_t c = w->lo; c < w->hi; c++) {
         const real *from = x + (i * p->w.in + c) * n;
         add_row(y, from, 1, 1, n);
-        if (small || ++count % SMALL != 0) continue;
+        if (small || ++count % PART != 0) continue;
         LANES for (int64_t e = 0; e < n; e++) {
           sum[e] += (double)y[e];
           y[e] = 0;
