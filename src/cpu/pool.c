@@ -19,7 +19,9 @@ typedef struct Job {
   real *y;       /* or gx */
   int32_t *ids;  /* of maxima: places in a plane, -1 for none; or NULL */
   Span *h, *w;   /* of each output */
-  double *sum;   /* (workers, 2, channels or w.out) */
+  real *wide;    /* what each counts along w */
+  double *sum;   /* (workers, channels): of averages */
+  real *row;     /* (workers, w.out + w.in): on the way back */
   int64_t tile;  /* channels of a task on the way back */
 } Job;
 
@@ -53,9 +55,9 @@ static void reach (const PoolAxis *a, int64_t t, int64_t *lo, int64_t *hi,
   *hi = *off < a->in ? min64(a->out, (a->in - 1 - *off) / a->stride + 1) : 0;
 }
 
-static real divisor (const Pooling *p, const Span *h, const Span *w) {
-  if (p->count_pad || p->adaptive) return (real)(h->size * w->size);
-  return (real)((h->hi - h->lo) * (w->hi - w->lo));
+/* What a window counts along an axis for an average. */
+static real count (const Pooling *p, const Span *s) {
+  return (real)(p->count_pad || p->adaptive ? s->size : s->hi - s->lo);
 }
 
 static int64_t window (const Pooling *p) {
@@ -74,31 +76,47 @@ static bool regular (const Pooling *p) {
 ** =======================================================
 */
 
-/* Takes x[i] at place id into y and ids (unless NULL) for elements lo .. hi-1,
-** whose places are step apart. */
-static inline void take (const real *x, int64_t step, int64_t lo, int64_t hi,
-                         int32_t id, int32_t apart, real *y, int32_t *ids) {
+#ifdef CPU_DOUBLE
+typedef int64_t Bits;
+#else
+typedef int32_t Bits;
+#endif
+
+typedef union Word {
+  real v;
+  Bits bits;
+} Word;
+
+/* Takes x[i] at place id into y and ids (unless NULL) for elements 0 .. n-1,
+** whose places are step apart.  Chosen by masks: a branch would be guessed
+** wrong every other time. */
+static inline void take (const real *x, int64_t step, int64_t n, int32_t id,
+                         int32_t apart, real *y, int32_t *ids) {
   if (ids == NULL) {
-    LANES for (int64_t i = lo; i < hi; i++) {
-      real v = x[i * step];
-      y[i] = (v > y[i]) | (v != v) ? v : y[i];
+    LANES for (int64_t i = 0; i < n; i++) {
+      Word v = { x[i * step] }, m = { y[i] };
+      Bits wins = -(Bits)((v.v > m.v) | (v.v != v.v));
+      m.bits = (v.bits & wins) | (m.bits & ~wins);
+      y[i] = m.v;
     }
     return;
   }
-  LANES for (int64_t i = lo; i < hi; i++) {
-    real v = x[i * step];
-    bool wins = (v > y[i]) | (v != v) | (ids[i] < 0);
-    y[i] = wins ? v : y[i];
-    ids[i] = wins ? id + (int32_t)i * apart : ids[i];
+  LANES for (int64_t i = 0; i < n; i++) {
+    Word v = { x[i * step] }, m = { y[i] };
+    Bits wins = -(Bits)((v.v > m.v) | (v.v != v.v) | (ids[i] < 0));
+    int32_t at = id + (int32_t)i * apart;
+    m.bits = (v.bits & wins) | (m.bits & ~wins);
+    y[i] = m.v;
+    ids[i] = (at & (int32_t)wins) | (ids[i] & ~(int32_t)wins);
   }
 }
 
 /* Strides that the compiler knows make loads of whole vectors. */
-static void take_row (const real *x, int64_t stride, int64_t lo, int64_t hi,
-                      int32_t id, real *y, int32_t *ids) {
-  if (stride == 1) take(x, 1, lo, hi, id, 1, y, ids);
-  else if (stride == 2) take(x, 2, lo, hi, id, 2, y, ids);
-  else take(x, stride, lo, hi, id, (int32_t)stride, y, ids);
+static void take_row (const real *x, int64_t stride, int64_t n, int32_t id,
+                      real *y, int32_t *ids) {
+  if (stride == 1) take(x, 1, n, id, 1, y, ids);
+  else if (stride == 2) take(x, 2, n, id, 2, y, ids);
+  else take(x, stride, n, id, (int32_t)stride, y, ids);
 }
 
 /* One row of windows of a plane without channels. */
@@ -112,15 +130,15 @@ static void max_row (const Job *j, const real *x, int64_t o, real *y,
         reach(&p->w, t, &lo, &hi, &off);
         int64_t at = i * p->w.in + off + lo * p->w.stride;
         if (lo < hi)
-          take_row(x + at, p->w.stride, 0, hi - lo, (int32_t)at, y + lo,
+          take_row(x + at, p->w.stride, hi - lo, (int32_t)at, y + lo,
                    ids != NULL ? ids + lo : NULL);
       }
       continue;
     }
     for (int64_t k = 0; k < p->w.out; k++)
       for (int64_t c = j->w[k].lo; c < j->w[k].hi; c++)
-        take(x + i * p->w.in + c, 1, 0, 1, (int32_t)(i * p->w.in + c), 0,
-             y + k, ids != NULL ? ids + k : NULL);
+        take(x + i * p->w.in + c, 1, 1, (int32_t)(i * p->w.in + c), 0, y + k,
+             ids != NULL ? ids + k : NULL);
   }
 }
 
@@ -134,7 +152,7 @@ static void max_channels (const Job *j, const real *x, int64_t o, real *y,
     for (int64_t i = j->h[o].lo; i < j->h[o].hi; i += hstep)
       for (int64_t c = j->w[k].lo; c < j->w[k].hi; c += wstep) {
         int64_t at = i * p->w.in + c;
-        take(x + at * n, 1, 0, n, (int32_t)at, 0, y + k * n,
+        take(x + at * n, 1, n, (int32_t)at, 0, y + k * n,
              ids != NULL ? ids + k * n : NULL);
       }
 }
@@ -185,13 +203,13 @@ static void mean_row (const Job *j, const real *x, int64_t o, real *y) {
         add_strided(y + lo, x + i * p->w.in + off + lo * p->w.stride,
                     p->w.stride, hi - lo);
     }
-  for (int64_t k = 0; k < p->w.out; k++)
-    y[k] /= divisor(p, &j->h[o], &j->w[k]);
+  const real high = count(p, &j->h[o]);
+  LANES for (int64_t k = 0; k < p->w.out; k++) y[k] /= high * j->wide[k];
 }
 
 /* The sum of a dense run. */
 static double run_sum (const real *x, int64_t n) {
-  enum { LEAF = 512 };
+  enum { LEAF = 128 };
   double sum = 0;
   for (int64_t i = 0; i < n; i += LEAF) {
     int64_t k = min64(LEAF, n - i);
@@ -216,7 +234,7 @@ static void mean_spans (const Job *j, const real *x, int64_t o, real *y) {
     else
       for (int64_t i = h->lo; i < h->hi; i++)
         sum += run_sum(x + i * p->w.in + w->lo, w->hi - w->lo);
-    y[k] = (real)(sum / (double)divisor(p, h, w));
+    y[k] = (real)(sum / (double)(count(p, h) * j->wide[k]));
   }
 }
 
@@ -230,20 +248,20 @@ static void mean_channels (const Job *j, const real *x, int64_t o, real *y,
   for (int64_t k = 0; k < p->w.out; k++, y += n) {
     const Span *w = &j->w[k];
     bool small = (h->hi - h->lo) * (w->hi - w->lo) <= SMALL;
-    int64_t count = 0;
+    int64_t added = 0;
     memset(y, 0, (size_t)n * sizeof *y);
     if (!small) memset(sum, 0, (size_t)n * sizeof *sum);
     for (int64_t i = h->lo; i < h->hi; i++)
       for (int64_t c = w->lo; c < w->hi; c++) {
         const real *from = x + (i * p->w.in + c) * n;
         add_row(y, from, 1, 1, n);
-        if (small || ++count % PART != 0) continue;
+        if (small || ++added % PART != 0) continue;
         LANES for (int64_t e = 0; e < n; e++) {
           sum[e] += (double)y[e];
           y[e] = 0;
         }
       }
-    const real d = divisor(p, h, w);
+    const real d = count(p, h) * j->wide[k];
     if (small) {
       LANES for (int64_t e = 0; e < n; e++) y[e] /= d;
     } else {
@@ -275,8 +293,12 @@ static void open_job (Job *j) {
   const Pooling *p = j->p;
   j->h = mem_scratch((size_t)p->h.out * sizeof *j->h);
   j->w = mem_scratch((size_t)p->w.out * sizeof *j->w);
+  j->wide = mem_scratch((size_t)p->w.out * sizeof *j->wide);
   for (int64_t i = 0; i < p->h.out; i++) j->h[i] = span(&p->h, i, p->adaptive);
-  for (int64_t i = 0; i < p->w.out; i++) j->w[i] = span(&p->w, i, p->adaptive);
+  for (int64_t i = 0; i < p->w.out; i++) {
+    j->w[i] = span(&p->w, i, p->adaptive);
+    j->wide[i] = count(p, &j->w[i]);
+  }
 }
 
 void CPU (pool)(Tensor *y, Tensor *ids, const Tensor *x, const Pooling *p) {
@@ -330,7 +352,7 @@ static void mean_back (const Job *j, const real *gy, real *gx, int64_t lo,
     for (int64_t k = 0; k < p->w.out; k++) {
       const Span *h = &j->h[o], *w = &j->w[k];
       const real *g = gy + (o * p->w.out + k) * n;
-      const real d = divisor(p, h, w);
+      const real d = count(p, h) * j->wide[k];
       for (int64_t i = h->lo; i < h->hi; i++)
         for (int64_t c = w->lo; c < w->hi; c++) {
           real *to = gx + (i * p->w.in + c) * n;
@@ -339,21 +361,26 @@ static void mean_back (const Job *j, const real *gy, real *gx, int64_t lo,
     }
 }
 
-/* The same for small windows without channels, by rows; g has room for one. */
+/* The same for small windows without channels: a row of windows gives one line
+** to each row of the plane that it covers.  g: room for an output's and an
+** input's row. */
 static void mean_back_rows (const Job *j, const real *gy, real *gx, real *g) {
   const Pooling *p = j->p;
-  int64_t lo, hi, off;
+  int64_t lo, hi, off, n = p->w.in;
+  real *line = g + p->w.out;
   for (int64_t o = 0; o < p->h.out; o++, gy += p->w.out) {
     const Span *h = &j->h[o];
-    for (int64_t k = 0; k < p->w.out; k++)
-      g[k] = gy[k] / divisor(p, h, &j->w[k]);
-    for (int64_t i = h->lo; i < h->hi; i++)
-      for (int64_t t = 0; t < p->w.kernel; t++) {
-        reach(&p->w, t, &lo, &hi, &off);
-        if (lo < hi)
-          add_row(gx + i * p->w.in + off + lo * p->w.stride, g + lo,
-                  p->w.stride, 1, hi - lo);
-      }
+    const real high = count(p, h);
+    LANES for (int64_t k = 0; k < p->w.out; k++) g[k] =
+        gy[k] / (high * j->wide[k]);
+    memset(line, 0, (size_t)n * sizeof *line);
+    for (int64_t t = 0; t < p->w.kernel; t++) {
+      reach(&p->w, t, &lo, &hi, &off);
+      if (lo < hi)
+        add_row(line + off + lo * p->w.stride, g + lo, p->w.stride, 1,
+                hi - lo);
+    }
+    for (int64_t i = h->lo; i < h->hi; i++) add_row(gx + i * n, line, 1, 1, n);
   }
 }
 
@@ -366,11 +393,13 @@ static void back_part (void *ud, int64_t task, int worker) {
   int64_t out = p->h.out * p->w.out;
   const real *gy = j->x + plane * out * n;
   real *gx = j->y + plane * in * n;
-  for (int64_t i = 0; i < in; i++)
-    memset(gx + i * n + lo, 0, (size_t)(hi - lo) * sizeof *gx);
+  if (tiles == 1) memset(gx, 0, (size_t)(in * n) * sizeof *gx);
+  else
+    for (int64_t i = 0; i < in; i++)
+      memset(gx + i * n + lo, 0, (size_t)(hi - lo) * sizeof *gx);
   if (p->max) max_back(j, gy, j->ids + plane * out * n, gx, lo, hi);
   else if (n == 1 && regular(p))
-    mean_back_rows(j, gy, gx, (real *)(j->sum + worker * p->w.out));
+    mean_back_rows(j, gy, gx, j->row + worker * (p->w.out + p->w.in));
   else mean_back(j, gy, gx, lo, hi);
 }
 
@@ -383,7 +412,8 @@ void CPU (pool_back)(Tensor *gx, const Tensor *gy, const Tensor *ids,
             .ids = ids != NULL ? tensor_data(ids) : NULL,
             .tile = TILE };
   open_job(&j);
-  j.sum = mem_scratch((size_t)(threads_width() * p->w.out) * sizeof *j.sum);
+  j.row = mem_scratch((size_t)(threads_width() * (p->w.out + p->w.in)) *
+                      sizeof *j.row);
   int64_t tiles = (p->channels + TILE - 1) / TILE;
   threads_run(p->planes * tiles, back_part, &j);
   fnn_escape(mark, NULL);
