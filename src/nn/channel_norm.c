@@ -196,9 +196,8 @@ fnn_Module *fnn_nn_group_norm (int64_t groups, int64_t channels, double eps,
 static Tensor *instance_forward (fnn_Module *m, Tensor *x) {
   static const char *const shapes[] = {
     "(n, channels, l) or (channels, l)",
-    "(n, channels, h, w) or (channels, "
-    "h, w)",
-    "(n, channels, d, h, w) or (channels, d, h, w)"
+    "(n, channels, h, w) or (channels, h, w)",
+    "(n, channels, d, h, w) or (channels, d, h, w)",
   };
   GroupNorm *l = (GroupNorm *)m;
   bool batched = x->ndim == l->dims + 2;
