@@ -995,15 +995,6 @@ function Tensor:logsumexp(...) end
 ---@return fnn.Tensor
 function Tensor:cumsum(dim) end
 
----The last n (1) dimensions scaled to mean 0 and variance 1, then times weight
----plus bias.
----@param n? integer
----@param weight? fnn.Tensor
----@param bias? fnn.Tensor
----@param eps? number
----@return fnn.Tensor
-function Tensor:layer_norm(n, weight, bias, eps) end
-
 ---Seeds the state's generator. Seeds from 2^63 on are given in decimal digits.
 ---@param seed integer|string
 function fnn.manual_seed(seed) end
@@ -1541,51 +1532,6 @@ function fnn.nn.Softplus(beta, threshold) end
 ---@return fnn.Module
 function fnn.nn.Softsign() end
 
----Logits (n, classes) or (n, classes, ...) against ids (from 0) or probabilities
----of the logits' shape, in one pass. Options: weight (one a class),
----ignore_index (-100), label_smoothing (0), reduction ("mean", "sum", "none").
----The mean is over the weights of the ids that count; when none counts it is 0.
----@param target fnn.Tensor|integer[]
----@param options? table
----@return fnn.Tensor
-function Tensor:cross_entropy(target, options) end
-
----Squared differences. Option: reduction ("mean", "sum", "none").
----@param target fnn.Tensor
----@param options? table
----@return fnn.Tensor
-function Tensor:mse(target, options) end
-
----How badly logits x (n, classes) predict class ids, or probabilities, in
----target; the mean over the rows.
----reduction: string = "mean"      or "sum", "none"
----weight: Tensor                  a weight for each class
----ignore_index: integer = -100    rows with this id do not count
----label_smoothing: number = 0     the share that goes to all classes alike
----@param x fnn.Tensor
----@param target fnn.Tensor
----@param options? table
----@return fnn.Tensor
-function fnn.nn.cross_entropy(x, target, options) end
-
----The mean of the squared differences.
----reduction: string = "mean"    or "sum", "none"
----@param x fnn.Tensor
----@param target fnn.Tensor
----@param options? table
----@return fnn.Tensor
-function fnn.nn.mse_loss(x, target, options) end
-
----cross_entropy with these options, as a module.
----@param options? table
----@return fnn.Module
-function fnn.nn.CrossEntropyLoss(options) end
-
----mse_loss with these options, as a module.
----@param options? table
----@return fnn.Module
-function fnn.nn.MSELoss(options) end
-
 ---Normal numbers of deviation sqrt(2 / inputs), for relu (He et al. 2015).
 ---@param shape integer[]
 ---@param options? table
@@ -1931,6 +1877,470 @@ function fnn.nn.PReLU(count, options) end
 ---@param options? table
 ---@return fnn.Module
 function fnn.nn.Bilinear(first, second, outputs, options) end
+
+---How badly logits x (n, classes) or (n, classes, ...) predict class ids, or
+---probabilities of the logits' shape. The mean is over the weights of the ids
+---that count; when none counts it is 0.
+---reduction: string = "mean"      or "sum", "none"
+---weight: Tensor                  a weight for each class
+---ignore_index: integer = -100    rows with this id do not count
+---label_smoothing: number = 0     the share that goes to all classes alike
+---@param x fnn.Tensor
+---@param target fnn.Tensor|integer[]
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.cross_entropy(x, target, options) end
+
+---cross_entropy of log-probabilities x, which log_softmax gives, and ids.
+---reduction: string = "mean"      or "sum", "none"
+---weight: Tensor                  a weight for each class
+---ignore_index: integer = -100    rows with this id do not count
+---@param x fnn.Tensor
+---@param ids fnn.Tensor|integer[]
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.nll(x, ids, options) end
+
+---nll, by PyTorch's name.
+---@param x fnn.Tensor
+---@param ids fnn.Tensor|integer[]
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.nll_loss(x, ids, options) end
+
+---The squared differences.
+---reduction: string = "mean"    or "sum", "none"
+---@param x fnn.Tensor
+---@param target fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.mse(x, target, options) end
+
+---mse, by PyTorch's name.
+---@param x fnn.Tensor
+---@param target fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.mse_loss(x, target, options) end
+
+---The absolute differences (mean absolute error).
+---reduction: string = "mean"    or "sum", "none"
+---@param x fnn.Tensor
+---@param target fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.l1(x, target, options) end
+
+---l1, by PyTorch's name.
+---@param x fnn.Tensor
+---@param target fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.l1_loss(x, target, options) end
+
+---Half the squared difference up to delta, beyond it the line
+---delta (d - delta / 2).
+---reduction: string = "mean"    or "sum", "none"
+---delta: number = 1             more than 0
+---@param x fnn.Tensor
+---@param target fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.huber(x, target, options) end
+
+---huber, by PyTorch's name.
+---@param x fnn.Tensor
+---@param target fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.huber_loss(x, target, options) end
+
+---huber divided by its delta, here beta; l1 when that is 0.
+---reduction: string = "mean"    or "sum", "none"
+---beta: number = 1              0 or more
+---@param x fnn.Tensor
+---@param target fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.smooth_l1(x, target, options) end
+
+---smooth_l1, by PyTorch's name.
+---@param x fnn.Tensor
+---@param target fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.smooth_l1_loss(x, target, options) end
+
+---Binary cross entropy of probabilities, which must lie in 0 .. 1. Logarithms
+---stop at -100.
+---reduction: string = "mean"    or "sum", "none"
+---weight: Tensor                a weight for each element; broadcasts
+---@param x fnn.Tensor
+---@param target fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.bce(x, target, options) end
+
+---bce, by PyTorch's name.
+---@param x fnn.Tensor
+---@param target fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.binary_cross_entropy(x, target, options) end
+
+---bce of the sigmoid of logits, exact where that is 0 or 1.
+---reduction: string = "mean"    or "sum", "none"
+---weight: Tensor                a weight for each element; broadcasts
+---pos_weight: Tensor            a weight for positive targets; broadcasts
+---@param x fnn.Tensor
+---@param target fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.bce_with_logits(x, target, options) end
+
+---bce_with_logits, by PyTorch's name.
+---@param x fnn.Tensor
+---@param target fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.binary_cross_entropy_with_logits(x, target, options) end
+
+---bce_with_logits times (1 - p) ^ gamma, p what the true class is given, so that
+---what is easy counts for little (Lin et al. 2017); and times alpha where the
+---target is 1, 1 - alpha where it is 0.
+---reduction: string = "mean"    or "sum", "none"
+---alpha: number = 0.25          negative for no such weights
+---gamma: number = 2             0 or more
+---@param x fnn.Tensor
+---@param target fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.focal(x, target, options) end
+
+---1 - (2 overlap + smooth) / (sum of x + sum of target + smooth), of
+---probabilities, for each item of dimension 1; a vector is one item.
+---reduction: string = "mean"    or "sum", "none"
+---smooth: number = 1            keeps two empty masks at 0
+---batch: boolean = false        sums over all items
+---@param x fnn.Tensor
+---@param target fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.dice(x, target, options) end
+
+---target (log target - x) of log-probabilities x and probabilities; 0 where the
+---target is 0. As in PyTorch the mean is over all elements.
+---reduction: string = "mean"      or "batchmean", "sum", "none"
+---log_target: boolean = false     the target holds logarithms too
+---@param x fnn.Tensor
+---@param target fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.kl_div(x, target, options) end
+
+---KL(target, x) of probabilities: summed over the last dimension, the mean over
+---the rest.
+---reduction: string = "mean"    or "sum", "none"
+---@param x fnn.Tensor
+---@param target fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.kl_divergence(x, target, options) end
+
+---(log var + (x - target)^2 / var) / 2: x and var are mean and variance of a
+---normal law. var broadcasts, or lacks the last dimension.
+---reduction: string = "mean"    or "sum", "none"
+---full: boolean = false         with the constant log(2 pi) / 2
+---eps: number = 1e-6            what var counts for at least
+---@param x fnn.Tensor
+---@param target fnn.Tensor
+---@param var fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.gaussian_nll(x, target, var, options) end
+
+---gaussian_nll, by PyTorch's name.
+---@param x fnn.Tensor
+---@param target fnn.Tensor
+---@param var fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.gaussian_nll_loss(x, target, var, options) end
+
+---gaussian_nll of the logarithm of the variance, which may have any value.
+---reduction: string = "mean"    or "sum", "none"
+---@param x fnn.Tensor
+---@param target fnn.Tensor
+---@param log_var fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.gaussian_nll_log_var(x, target, log_var, options) end
+
+---e^x - target x, x the logarithm of the rate of a Poisson law.
+---reduction: string = "mean"      or "sum", "none"
+---log_input: boolean = true       else x is the rate: x - target log(x + eps)
+---full: boolean = false           with Stirling's formula for target > 1
+---eps: number = 1e-8              keeps the logarithm of a rate finite
+---@param x fnn.Tensor
+---@param target fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.poisson_nll(x, target, options) end
+
+---poisson_nll, by PyTorch's name.
+---@param x fnn.Tensor
+---@param target fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.poisson_nll_loss(x, target, options) end
+
+---max(0, margin - target x) for targets 1 and -1.
+---reduction: string = "mean"    or "sum", "none"
+---margin: number = 1            any number
+---@param x fnn.Tensor
+---@param target fnn.Tensor|integer[]
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.hinge(x, target, options) end
+
+---x where the target is 1, max(0, margin - x) where it is -1.
+---reduction: string = "mean"    or "sum", "none"
+---margin: number = 1            any number
+---@param x fnn.Tensor
+---@param target fnn.Tensor|integer[]
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.hinge_embedding(x, target, options) end
+
+---hinge_embedding, by PyTorch's name.
+---@param x fnn.Tensor
+---@param target fnn.Tensor|integer[]
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.hinge_embedding_loss(x, target, options) end
+
+---max(0, margin - target (x - y)): the target is 1 where x should be larger, -1
+---where y should.
+---reduction: string = "mean"    or "sum", "none"
+---margin: number = 0            any number
+---@param x fnn.Tensor
+---@param y fnn.Tensor
+---@param target fnn.Tensor|integer[]
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.margin_ranking(x, y, target, options) end
+
+---margin_ranking, by PyTorch's name.
+---@param x fnn.Tensor
+---@param y fnn.Tensor
+---@param target fnn.Tensor|integer[]
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.margin_ranking_loss(x, y, target, options) end
+
+---max(0, |anchor - positive| - |anchor - negative| + margin) of rows, by
+---Euclidean distance.
+---reduction: string = "mean"    or "sum", "none"
+---margin: number = 1            more than 0
+---p: number = 2                 the order of the norm
+---eps: number = 1e-6            added to differences
+---swap: boolean = false         takes the nearer of anchor and positive to the
+---                              negative
+---@param anchor fnn.Tensor
+---@param positive fnn.Tensor
+---@param negative fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.triplet(anchor, positive, negative, options) end
+
+---triplet, by PyTorch's name.
+---@param anchor fnn.Tensor
+---@param positive fnn.Tensor
+---@param negative fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.triplet_margin_loss(anchor, positive, negative, options) end
+
+---Of the distance d of rows: d^2 where the target is 1, max(0, margin - d)^2
+---where it is 0 (Hadsell et al. 2006).
+---reduction: string = "mean"    or "sum", "none"
+---margin: number = 1            0 or more
+---@param x fnn.Tensor
+---@param y fnn.Tensor
+---@param target fnn.Tensor|integer[]
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.contrastive(x, y, target, options) end
+
+---Of rows: 1 - cos(x, y) where the target is 1, max(0, cos(x, y) - margin) where
+---it is -1.
+---reduction: string = "mean"    or "sum", "none"
+---margin: number = 0            any number
+---@param x fnn.Tensor
+---@param y fnn.Tensor
+---@param target fnn.Tensor|integer[]
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.cosine_embedding(x, y, target, options) end
+
+---cosine_embedding, by PyTorch's name.
+---@param x fnn.Tensor
+---@param y fnn.Tensor
+---@param target fnn.Tensor|integer[]
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.cosine_embedding_loss(x, y, target, options) end
+
+---Row i of x (n, d) belongs to row i of y: cross_entropy of the cosines with all
+---rows of y (van den Oord et al. 2018).
+---reduction: string = "mean"      or "sum", "none"
+---temperature: number = 0.1       divides the cosines
+---@param x fnn.Tensor
+---@param y fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.info_nce(x, y, options) end
+
+---Labels whose places are not known (Graves et al. 2006), of log-probabilities x
+---(steps, n, classes), or (steps, classes) of one sequence. The target is
+---(n, most) with any padding, or all labels in a row; steps and lengths tell how
+---much of x and of the target belongs to each sequence. The mean is of losses
+---divided by their number of labels.
+---reduction: string = "mean"        or "sum", "none"
+---blank: integer = 0                the class between labels
+---zero_infinity: boolean = false    0 instead of infinity for a target that does
+---                                  not fit into its steps
+---@param x fnn.Tensor
+---@param target fnn.Tensor
+---@param steps fnn.Tensor|integer[]
+---@param lengths fnn.Tensor|integer[]
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.ctc(x, target, steps, lengths, options) end
+
+---ctc, by PyTorch's name.
+---@param x fnn.Tensor
+---@param target fnn.Tensor
+---@param steps fnn.Tensor|integer[]
+---@param lengths fnn.Tensor|integer[]
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.ctc_loss(x, target, steps, lengths, options) end
+
+---cross_entropy with these options, as a module.
+---@param options? table
+---@return fnn.Module
+function fnn.nn.CrossEntropyLoss(options) end
+
+---nll with these options, as a module.
+---@param options? table
+---@return fnn.Module
+function fnn.nn.NLLLoss(options) end
+
+---mse with these options, as a module.
+---@param options? table
+---@return fnn.Module
+function fnn.nn.MSELoss(options) end
+
+---l1 with these options, as a module.
+---@param options? table
+---@return fnn.Module
+function fnn.nn.L1Loss(options) end
+
+---huber with these options, as a module.
+---@param options? table
+---@return fnn.Module
+function fnn.nn.HuberLoss(options) end
+
+---smooth_l1 with these options, as a module.
+---@param options? table
+---@return fnn.Module
+function fnn.nn.SmoothL1Loss(options) end
+
+---bce with these options, as a module.
+---@param options? table
+---@return fnn.Module
+function fnn.nn.BCELoss(options) end
+
+---bce_with_logits with these options, as a module.
+---@param options? table
+---@return fnn.Module
+function fnn.nn.BCEWithLogitsLoss(options) end
+
+---focal with these options, as a module.
+---@param options? table
+---@return fnn.Module
+function fnn.nn.FocalLoss(options) end
+
+---dice with these options, as a module.
+---@param options? table
+---@return fnn.Module
+function fnn.nn.DiceLoss(options) end
+
+---kl_div with these options, as a module.
+---@param options? table
+---@return fnn.Module
+function fnn.nn.KLDivLoss(options) end
+
+---kl_divergence with these options, as a module.
+---@param options? table
+---@return fnn.Module
+function fnn.nn.KLDivergenceLoss(options) end
+
+---gaussian_nll with these options, as a module.
+---@param options? table
+---@return fnn.Module
+function fnn.nn.GaussianNLLLoss(options) end
+
+---gaussian_nll_log_var with these options, as a module.
+---@param options? table
+---@return fnn.Module
+function fnn.nn.GaussianNLLLogVarLoss(options) end
+
+---poisson_nll with these options, as a module.
+---@param options? table
+---@return fnn.Module
+function fnn.nn.PoissonNLLLoss(options) end
+
+---hinge with these options, as a module.
+---@param options? table
+---@return fnn.Module
+function fnn.nn.HingeLoss(options) end
+
+---hinge_embedding with these options, as a module.
+---@param options? table
+---@return fnn.Module
+function fnn.nn.HingeEmbeddingLoss(options) end
+
+---margin_ranking with these options, as a module.
+---@param options? table
+---@return fnn.Module
+function fnn.nn.MarginRankingLoss(options) end
+
+---triplet with these options, as a module.
+---@param options? table
+---@return fnn.Module
+function fnn.nn.TripletMarginLoss(options) end
+
+---contrastive with these options, as a module.
+---@param options? table
+---@return fnn.Module
+function fnn.nn.ContrastiveLoss(options) end
+
+---cosine_embedding with these options, as a module.
+---@param options? table
+---@return fnn.Module
+function fnn.nn.CosineEmbeddingLoss(options) end
+
+---info_nce with these options, as a module.
+---@param options? table
+---@return fnn.Module
+function fnn.nn.InfoNCELoss(options) end
+
+---ctc with these options, as a module.
+---@param options? table
+---@return fnn.Module
+function fnn.nn.CTCLoss(options) end
 
 fnn.optim = {}
 

@@ -255,9 +255,10 @@ const char *push_class_name (lua_State *L, int i);
 const char *push_type_name (lua_State *L, int i);
 /* Adds a name to the list in a module's table of fields, once. */
 void add_field_name (lua_State *L, int fields, const char *name);
-/* Pushes a table of what fnn/nn/ is written with; add_layers adds to it. */
+/* Pushes a table of what fnn/nn/ is written with; the others add to it. */
 void push_nn (lua_State *L);
 void add_layers (lua_State *L);
+void add_losses (lua_State *L);
 /* Pushes " (in 0.inner: Linear)", the place of the module that is running
 ** among those it is part of, or "" when none is. */
 void push_module_place (lua_State *L);

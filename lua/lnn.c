@@ -394,6 +394,7 @@ void push_nn (lua_State *L) {
   lua_newtable(L);
   addfunctions(L, core);
   add_layers(L);
+  add_losses(L);
   lua_pushlightuserdata(L, (void *)&order_key);
   lua_setfield(L, -2, "order");
 }

@@ -137,6 +137,18 @@ describe("the gradient check", function()
     assert.equal("", listed(missing))
   end)
 
+  it("has a case for each loss", function()
+    local missing, count = {}, 0
+    for name, class in pairs(fnn.nn) do
+      if name:find "Loss$" then
+        count = count + 1
+        if not cells[class.loss] then missing[name] = true end
+      end
+    end
+    assert.is_true(count > 20)
+    assert.equal("", listed(missing))
+  end)
+
   it("has a case for each derivative in the sources", function()
     local missing, found = {}, rules()
     assert.is_true(found.softmax)
@@ -165,7 +177,8 @@ describe("the gradient check", function()
       if not methods[name] or cells[name] then gone[name] = true end
     end
     for name in pairs(cells) do
-      if name ~= "index" and not methods[name] and not rawget(fnn, name) then
+      if name ~= "index" and not methods[name] and not rawget(fnn, name) and
+         not rawget(fnn.nn, name) then
         gone[name] = true
       end
     end

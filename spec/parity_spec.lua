@@ -39,10 +39,10 @@ end
 
 -- Random, or nothing that PyTorch has: their specs hold them.
 local elsewhere = {
-  op = words "dropout dropout1d dropout2d record to cross_entropy mse",
+  op = words "dropout dropout1d dropout2d record to",
   module = words [[Dropout Dropout1d Dropout2d Hardsigmoid Identity ModuleList
                    ModuleDict]],
-  optimizer = {},
+  optimizer = {}, loss = {},
 }
 
 -- The names of a library's classes that have a method.
@@ -57,9 +57,20 @@ local function classes (library, method)
   return names
 end
 
-local function ops ()
+-- The functions of the classes of losses.
+local function losses ()
   local names = {}
-  for _, case in ipairs(gradcases.cases) do names[case.op] = true end
+  for name, class in pairs(fnn.nn) do
+    if name:find "Loss$" then names[class.loss] = true end
+  end
+  return names
+end
+
+local function ops ()
+  local names, others = {}, losses()
+  for _, case in ipairs(gradcases.cases) do
+    if not others[case.op] then names[case.op] = true end
+  end
   return names
 end
 
@@ -88,6 +99,12 @@ describe("the parity table", function ()
   it("would miss one that is planted", function ()
     assert.equal("planted", missing("op", { planted = true, softmax = true }))
     assert.equal("Planted", missing("module", { Planted = true }))
+    assert.equal("planted", missing("loss", { planted = true, mse = true }))
+  end)
+
+  it("has every loss", function ()
+    assert.is_true(losses().ctc)
+    assert.equal("", missing("loss", losses()))
   end)
 
   it("has every module", function ()

@@ -131,12 +131,21 @@ FNN_API double fnn_init_std (int ndim, const int64_t *shape, fnn_Fan fan,
 ** =======================================================
 */
 
-typedef enum fnn_Reduction { FNN_MEAN, FNN_SUM, FNN_NONE } fnn_Reduction;
+/* What is made of the losses of elements, rows or items: their mean, their
+** sum, or all of them; FNN_BATCHMEAN, of kl_div alone, divides the sum by the
+** size of dim 0. */
+typedef enum fnn_Reduction {
+  FNN_MEAN,
+  FNN_SUM,
+  FNN_NONE,
+  FNN_BATCHMEAN
+} fnn_Reduction;
 
+/* Losses of class ids. */
 typedef struct fnn_LossOptions {
   fnn_Tensor *weight;     /* (classes), or NULL */
   int64_t ignore_index;   /* an id whose rows count for nothing */
-  double label_smoothing; /* 0 .. 1 */
+  double label_smoothing; /* 0 .. 1; not of nll */
   fnn_Reduction reduction;
 } fnn_LossOptions;
 
@@ -149,10 +158,107 @@ typedef struct fnn_LossOptions {
 ** FNN_LOSS_INIT. */
 FNN_API fnn_Tensor *fnn_cross_entropy (fnn_Tensor *logits, fnn_Tensor *targets,
                                        const fnn_LossOptions *o);
-/* Squared differences of two tensors of one shape; of o only the reduction
-** is read. */
-FNN_API fnn_Tensor *fnn_mse (fnn_Tensor *x, fnn_Tensor *y,
+/* The same of log-probabilities, against ids. */
+FNN_API fnn_Tensor *fnn_nll (fnn_Tensor *x, fnn_Tensor *ids,
                              const fnn_LossOptions *o);
+
+/* Losses of elements.  Prediction x and target t have one shape, which
+** everything else must broadcast to; without a reduction it is the result's.
+** Targets may be integers or bools.  A gradient flows to x, to a float t
+** (not of hinge_embedding), and to variances; not to weights.  weight: of
+** each element, or NULL. */
+
+FNN_API fnn_Tensor *fnn_mse (fnn_Tensor *x, fnn_Tensor *t, fnn_Reduction r);
+FNN_API fnn_Tensor *fnn_l1 (fnn_Tensor *x, fnn_Tensor *t, fnn_Reduction r);
+/* With d = |x - t|: d^2 / 2 up to delta > 0, delta (d - delta / 2) beyond. */
+FNN_API fnn_Tensor *fnn_huber (fnn_Tensor *x, fnn_Tensor *t, double delta,
+                               fnn_Reduction r);
+/* d^2 / (2 beta) below beta >= 0, d - beta / 2 from there on. */
+FNN_API fnn_Tensor *fnn_smooth_l1 (fnn_Tensor *x, fnn_Tensor *t, double beta,
+                                   fnn_Reduction r);
+/* Probabilities x, which must lie in 0 .. 1.  No logarithm is below -100. */
+FNN_API fnn_Tensor *fnn_bce (fnn_Tensor *x, fnn_Tensor *t, fnn_Tensor *weight,
+                             fnn_Reduction r);
+/* Logits x.  pos_weight: of the positive part of each element, or NULL. */
+FNN_API fnn_Tensor *fnn_bce_with_logits (fnn_Tensor *x, fnn_Tensor *t,
+                                         fnn_Tensor *weight,
+                                         fnn_Tensor *pos_weight,
+                                         fnn_Reduction r);
+/* Logits x; p is what they give to the true class: (1 - p)^gamma -log p,
+** times alpha where t is 1 and 1 - alpha where it is 0, unless alpha is
+** negative (Lin et al. 2017). */
+FNN_API fnn_Tensor *fnn_focal (fnn_Tensor *x, fnn_Tensor *t, double alpha,
+                               double gamma, fnn_Reduction r);
+/* t (log t - x) of log-probabilities x; 0 where t is 0.  log_target: t holds
+** logarithms too. */
+FNN_API fnn_Tensor *fnn_kl_div (fnn_Tensor *x, fnn_Tensor *t, bool log_target,
+                                fnn_Reduction r);
+/* KL(t || x) of probabilities, summed over the last dim: a loss a row. */
+FNN_API fnn_Tensor *fnn_kl_divergence (fnn_Tensor *x, fnn_Tensor *t,
+                                       fnn_Reduction r);
+/* (log v + (x - t)^2 / v) / 2 with v = var, eps at least; full adds
+** log(2 pi) / 2.  var may also lack x's last dim. */
+FNN_API fnn_Tensor *fnn_gaussian_nll (fnn_Tensor *x, fnn_Tensor *t,
+                                      fnn_Tensor *var, bool full, double eps,
+                                      fnn_Reduction r);
+/* The same of the logarithm of the variance, which needs no eps. */
+FNN_API fnn_Tensor *fnn_gaussian_nll_log_var (fnn_Tensor *x, fnn_Tensor *t,
+                                              fnn_Tensor *log_var,
+                                              fnn_Reduction r);
+/* e^x - t x of logarithms of rates x, or x - t log(x + eps) of rates; full
+** adds Stirling's log t! where t > 1. */
+FNN_API fnn_Tensor *fnn_poisson_nll (fnn_Tensor *x, fnn_Tensor *t,
+                                     bool log_input, bool full, double eps,
+                                     fnn_Reduction r);
+/* Targets 1 and -1: max(0, margin - t x). */
+FNN_API fnn_Tensor *fnn_hinge (fnn_Tensor *x, fnn_Tensor *t, double margin,
+                               fnn_Reduction r);
+/* Targets 1 and -1: x for those that are alike, else max(0, margin - x). */
+FNN_API fnn_Tensor *fnn_hinge_embedding (fnn_Tensor *x, fnn_Tensor *t,
+                                         double margin, fnn_Reduction r);
+/* y 1 where x should exceed t, -1 where t should exceed x:
+** max(0, margin - y (x - t)). */
+FNN_API fnn_Tensor *fnn_margin_ranking (fnn_Tensor *x, fnn_Tensor *t,
+                                        fnn_Tensor *y, double margin,
+                                        fnn_Reduction r);
+
+/* Losses of rows: the last dim is the vector's, the shape before it is the
+** result's without a reduction.  A distance of 0 has the gradient 0. */
+
+/* max(0, |a - p| - |a - n| + margin), distances of order p > 0 of
+** differences plus eps.  swap: from the nearer of anchor and positive to the
+** negative (Balntas et al. 2016). */
+FNN_API fnn_Tensor *fnn_triplet (fnn_Tensor *anchor, fnn_Tensor *positive,
+                                 fnn_Tensor *negative, double margin, double p,
+                                 double eps, bool swap, fnn_Reduction r);
+/* y d^2 + (1 - y) max(0, margin - d)^2, y 1 for rows that are alike, else 0
+** (Hadsell et al. 2006, without the halves). */
+FNN_API fnn_Tensor *fnn_contrastive (fnn_Tensor *a, fnn_Tensor *b,
+                                     fnn_Tensor *y, double margin,
+                                     fnn_Reduction r);
+/* 1 - cos(a, b) where y is 1, max(0, cos(a, b) - margin) where it is -1. */
+FNN_API fnn_Tensor *fnn_cosine_embedding (fnn_Tensor *a, fnn_Tensor *b,
+                                          fnn_Tensor *y, double margin,
+                                          fnn_Reduction r);
+/* Rows (n, d) that belong together, against all others of the batch: cross
+** entropy of cosines over temperature > 0 (van den Oord et al. 2018). */
+FNN_API fnn_Tensor *fnn_info_nce (fnn_Tensor *a, fnn_Tensor *b,
+                                  double temperature, fnn_Reduction r);
+/* 1 - (2 sum x t + smooth) / (sum x + sum t + smooth) of probabilities: for
+** each item of dim 0, or, with batch or for a vector, over all. */
+FNN_API fnn_Tensor *fnn_dice (fnn_Tensor *x, fnn_Tensor *t, double smooth,
+                              bool batch, fnn_Reduction r);
+
+/* Connectionist temporal classification (Graves et al. 2006) of
+** log-probabilities x (steps, n, classes), or (steps, classes) of one
+** sequence.  ids: (n, most), padded with anything, or those of all sequences
+** behind each other; steps and counts (n) integers: the steps of x and the ids
+** that belong to each.  blank: the class between labels.  A sequence with no
+** way to its labels is infinite, or, with zero_infinity, 0.  The mean first
+** divides each loss by its count of ids. */
+FNN_API fnn_Tensor *fnn_ctc (fnn_Tensor *x, fnn_Tensor *ids, fnn_Tensor *steps,
+                             fnn_Tensor *counts, int64_t blank,
+                             bool zero_infinity, fnn_Reduction r);
 
 /* }====================================================== */
 

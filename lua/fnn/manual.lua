@@ -24,7 +24,7 @@ local manual = {}
 
 local subjects = {
   "tensor", "shape", "ops", "reduce", "random", "grad", "memory", "nn", "norms",
-  "optim", "data", "io", "program"
+  "losses", "optim", "data", "io", "program"
 }
 
 -- Splits a list of parameters at the commas outside brackets.

@@ -16,6 +16,7 @@ load "nn/tree"        -- walks: parameters, to, train, freeze
 load "nn/state"       -- state_dict, save, load
 load "nn/show"        -- print(model), fnn.summary
 load "nn/containers"  -- Sequential, ModuleList, ModuleDict
-load "nn/layers"      -- Linear and all that is made in C, losses
+load "nn/layers"      -- Linear and all that is made in C
 load "nn/images"      -- pools, resizing, channels dropped out
+load "nn/losses"      -- functions and modules
 load "nn/init"        -- laws of initial weights

@@ -1,4 +1,5 @@
-/* vmath.h - the words in which map.def, zip.def and reduce.def are written.
+/* vmath.h - the words in which map.def, zip.def, reduce.def and loss.def are
+** written.
 **
 ** Scalar inline functions without branches, tables or calls, so that a loop
 ** over one becomes vector code under gcc and clang for any instruction set.
@@ -638,6 +639,103 @@ static inline real mish_slope (real x) {
   real e = exp(select(x > 20, R(20), x)), n = e * (e + 2);
   return n / (n + 2) +
          select(x > 20, R(0), 4 * x * e * (e + 1) / ((n + 2) * (n + 2)));
+}
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** The words of losses
+** =======================================================
+*/
+
+static inline real square (real x) { return x * x; }
+
+/* The sign of x, 0 at 0. */
+static inline real side (real x) {
+  return select(x > 0, R(1), select(x < 0, R(-1), R(0)));
+}
+
+static inline real within (real x, real a) {
+  return select(x < -a, -a, select(x > a, a, x));
+}
+
+static inline real at_least (real x, real a) { return select(x < a, a, x); }
+
+/* A logarithm, at least -100 as in PyTorch. */
+static inline real log_floor (real l) { return at_least(l, R(-100)); }
+
+/* log(1 + e^x) */
+static inline real softplus (real x) {
+  return select(x < 0, R(0), x) + log1p(exp(-fabs(x)));
+}
+
+/* (1 - t) softplus(x) + u t softplus(-x) */
+static inline real logit_entropy (real x, real t, real u) {
+  real l = log1p(exp(-fabs(x)));
+  return (1 - t) * (select(x < 0, R(0), x) + l) +
+         u * t * (select(x < 0, -x, R(0)) + l);
+}
+
+/* Both halves of a probability, none of them by subtraction from 1. */
+typedef struct Odds {
+  real yes, no;
+} Odds;
+
+static inline Odds odds (real x) {
+  real e = exp(-fabs(x)), most = 1 / (1 + e), rest = e * most;
+  return (Odds){ select(x < 0, rest, most), select(x < 0, most, rest) };
+}
+
+static inline real logit_slope (real x, real t, real u) {
+  Odds p = odds(x);
+  return (1 - t) * p.yes - u * t * p.no;
+}
+
+/* The focal loss (Lin et al. 2017): share(t) q^gamma ce, q the probability
+** given to what the target is not, ce the cross entropy. */
+static inline real focal_share (real t, real alpha) {
+  return select(alpha < 0, R(1), alpha * t + (1 - alpha) * (1 - t));
+}
+
+static inline real focal (real x, real t, real alpha, real gamma) {
+  Odds p = odds(x);
+  real q = (1 - t) * p.yes + t * p.no;
+  return focal_share(t, alpha) * pow(q, gamma) * logit_entropy(x, t, R(1));
+}
+
+/* With dq, the slope of q: q^gamma (gamma dq / q ce + dce), where the first
+** term vanishes with q. */
+static inline real focal_slope (real x, real t, real alpha, real gamma) {
+  Odds p = odds(x);
+  real q = (1 - t) * p.yes + t * p.no, dq = p.yes * p.no * (1 - 2 * t);
+  real rise = select(q > 0, gamma * dq / q, R(0));
+  return focal_share(t, alpha) * pow(q, gamma) *
+         (rise * logit_entropy(x, t, R(1)) + logit_slope(x, t, R(1)));
+}
+
+static inline real focal_target_slope (real x, real t, real alpha,
+                                       real gamma) {
+  Odds p = odds(x);
+  real q = (1 - t) * p.yes + t * p.no, ce = logit_entropy(x, t, R(1));
+  real rise = select(q > 0, gamma * (p.no - p.yes) / q, R(0));
+  real more = select(alpha < 0, R(0), 2 * alpha - 1);
+  return pow(q, gamma) * (more * ce + focal_share(t, alpha) * (rise * ce - x));
+}
+
+/* d in units of the deviation whose square has the logarithm v. */
+static inline real deviations (real d, real v) {
+  return select(d == 0, R(0), d * exp(R(-0.5) * v));
+}
+
+/* log t! for t > 1: t log t - t + log(2 pi t) / 2 */
+static inline real stirling (real t) {
+  real l = log(t);
+  return select(t > 1, t * l - t + R(0.5) * (l + R(1.8378770664093455)), R(0));
+}
+
+static inline real stirling_slope (real t) {
+  return select(t > 1, log(t) + R(0.5) / t, R(0));
 }
 
 /* }====================================================== */

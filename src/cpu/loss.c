@@ -1,117 +1,122 @@
-/* loss.c - cross entropy of rows of logits against ids.
-**
-** With K classes, smoothing s and weights w the loss of a row whose id is t is
-**   (1 - s) w[t] (lse - x[t]) + s / K sum_c w[c] (lse - x[c]),
-** lse the logarithm of the sum of e^x.  It is kept for the way back as the
-** maximum and the rest, which makes the probabilities one exponential away. */
+/* loss.c - the rows of loss.def: losses of a prediction and a target, summed
+** in the same pass, and their slopes. */
 
-#include "reduce.h"
+#include "sweep.h"
 
+#include "../core/ops.h"
 #include "../core/vmath.h"
 
-typedef struct Job {
-  real *y, *lse; /* y: or gx */
-  const real *x, *w, *gy;
-  const int64_t *ids;
-  int64_t n, ignore;
-  bool one_gy;
-  double smooth, scale, total; /* of the weights */
-} Job;
+/*
+** {======================================================
+** One loop a row.  in: x, t, u and the weights
+** =======================================================
+*/
 
-/* The sum of w[c] x[c] over a row. */
-static double weighed (const Job *k, const real *x) {
-  double s = 0;
-  for (int64_t c = 0; c < k->n; c++)
-    s += (double)(k->w != NULL ? k->w[c] * x[c] : x[c]);
-  return s;
-}
+#define OPERANDS(in) \
+  const real *px = (in)[0], *pt = (in)[1], *pu = (in)[2], *pw = (in)[3]; \
+  const real a = (real)a_, b = (real)b_; \
+  (void)a, (void)b
 
-static void forward_rows (void *ud, int64_t lo, int64_t hi) {
-  const Job *k = ud;
-  for (int64_t o = lo; o < hi; o++) {
-    const real *x = k->x + o * k->n;
-    int64_t t = k->ids[o];
-    k->y[o] = k->lse[2 * o] = k->lse[2 * o + 1] = 0;
-    if (t == k->ignore) continue;
-    real m = CPU(row_max)(x, k->n);
-    double s = CPU(row_exp_sum)(NULL, x, k->n, m);
-    double over = (double)log((real)s);
-    double w = k->w != NULL ? (double)k->w[t] : 1;
-    double loss = (1 - k->smooth) * w * (over - ((double)x[t] - (double)m));
-    if (k->smooth != 0)
-      loss += k->smooth / (double)k->n *
-              (k->total * (over + (double)m) - weighed(k, x));
-    k->lse[2 * o] = m;
-    k->lse[2 * o + 1] = (real)over;
-    k->y[o] = (real)loss;
+#define ELEMENT(i) \
+  const real x = px[i], t = pt[i], d = x - t, u = pu[i], w = pw[i]; \
+  (void)d, (void)u
+
+#define LOSS(name, y, gx, gt, gu) \
+  static void loss_##name(void *z_, const void *const *in, int64_t n, \
+                          double a_, double b_) { \
+    real *z = z_; \
+    OPERANDS(in); \
+    LANES for (int64_t i = 0; i < n; i++) { \
+      ELEMENT(i); \
+      z[i] = w * (y); \
+    } \
   }
-}
+#include "../core/loss.def"
+#undef LOSS
 
-static double total (const real *w, int64_t n) {
-  double s = 0;
-  if (w == NULL) return (double)n;
-  for (int64_t c = 0; c < n; c++) s += (double)w[c];
-  return s;
-}
-
-void CPU (cross_entropy)(Tensor *y, Tensor *lse, const Tensor *x,
-                         const Tensor *ids, const Tensor *w, int64_t rows,
-                         int64_t n, int64_t ignore, double smooth) {
-  Job k = { .y = tensor_data(y),
-            .lse = tensor_data(lse),
-            .x = tensor_data(x),
-            .ids = tensor_data(ids),
-            .n = n,
-            .w = w != NULL ? tensor_data(w) : NULL,
-            .ignore = ignore,
-            .smooth = smooth };
-  k.total = total(k.w, n);
-  threads_range(rows, grain_rows(2 * n), forward_rows, &k);
-}
-
-/* gx[c] = g (p[c] ((1-s) w[t] + s/K sum w) - s/K w[c] - (1-s) w[t] (c = t)) */
-static void back_rows (void *ud, int64_t lo, int64_t hi) {
-  const Job *k = ud;
-  const real *w = k->w;
-  for (int64_t o = lo; o < hi; o++) {
-    const real *x = k->x + o * k->n;
-    real *gx = k->y + o * k->n;
-    int64_t t = k->ids[o];
-    if (t == k->ignore) {
-      memset(gx, 0, (size_t)k->n * sizeof *gx);
-      continue;
-    }
-    double g = (double)k->gy[k->one_gy ? 0 : o] * k->scale;
-    double hit = (1 - k->smooth) * (w != NULL ? (double)w[t] : 1);
-    double each = k->smooth / (double)k->n;
-    const real p = (real)(g * (hit + each * k->total)), q = (real)(g * each);
-    const real m = k->lse[2 * o], over = k->lse[2 * o + 1];
-    if (w != NULL && k->smooth != 0) {
-      LANES for (int64_t c = 0; c < k->n; c++) gx[c] =
-          p * exp((x[c] - m) - over) - q * w[c];
-    } else {
-      LANES for (int64_t c = 0; c < k->n; c++) gx[c] =
-          p * exp((x[c] - m) - over) - q;
-    }
-    gx[t] -= (real)(g * hit);
+/* The slopes, with the gradient of y before the operands. */
+#define SLOPE(name, slope) \
+  static void name(void *z_, const void *const *in, int64_t n, double a_, \
+                   double b_) { \
+    real *z = z_; \
+    const real *pg = in[0]; \
+    OPERANDS(in + 1); \
+    LANES for (int64_t i = 0; i < n; i++) { \
+      ELEMENT(i); \
+      z[i] = pg[i] * w * (slope); \
+    } \
   }
+
+#define LOSS(name, y, gx, gt, gu) \
+  SLOPE(first_##name, gx) SLOPE(second_##name, gt) SLOPE(third_##name, gu)
+#include "../core/loss.def"
+#undef LOSS
+
+#define LOSS(name, y, gx, gt, gu) [LOSS_##name] = loss_##name,
+static const Loop losses[LOSS_COUNT] = {
+#include "../core/loss.def"
+};
+#undef LOSS
+
+#define LOSS(name, y, gx, gt, gu) \
+  [LOSS_##name] = { first_##name, second_##name, third_##name },
+static const Loop slopes[LOSS_COUNT][3] = {
+#include "../core/loss.def"
+};
+#undef LOSS
+
+/* }====================================================== */
+
+enum { INPUTS = 4 };
+
+/* A sweep of z, of gy unless that is NULL, and of the inputs; 1 for those
+** that are NULL. */
+static void open (Sweep *s, const Tensor *z, const Tensor *gy,
+                  const Tensor *const *in, Number *one) {
+  const Tensor *t[SWEEP_MAX] = { z, gy };
+  int first = gy != NULL ? 2 : 1;
+  for (int k = 0; k < INPUTS; k++)
+    t[first + k] = in[k] != NULL ? in[k] : in[0];
+  ONCE(sweep_open)(s, first + INPUTS, t);
+  for (int k = 0; k < INPUTS; k++)
+    if (in[k] == NULL) ONCE(sweep_number)(s, first + k, one, 1);
 }
 
-void CPU (cross_entropy_back)(Tensor *gx, const Tensor *gy, const Tensor *lse,
-                              const Tensor *x, const Tensor *ids,
-                              const Tensor *w, int64_t rows, int64_t n,
-                              int64_t ignore, double smooth, double scale) {
-  Job k = { .y = tensor_data(gx),
-            .lse = tensor_data(lse),
-            .x = tensor_data(x),
-            .gy = tensor_data(gy),
-            .ids = tensor_data(ids),
-            .n = n,
-            .w = w != NULL ? tensor_data(w) : NULL,
-            .ignore = ignore,
-            .one_gy = gy->numel == 1,
-            .smooth = smooth,
-            .scale = scale };
-  k.total = total(k.w, n);
-  threads_range(rows, grain_rows(2 * n), back_rows, &k);
+void CPU (loss)(int op, Tensor *y, const Tensor *const *in, double a, double b,
+                double scale) {
+  bool each = y->numel != 1;
+  Sweep s;
+  Number one;
+  /* A sum is laid out by x, which is not written. */
+  open(&s, each ? y : in[0], NULL, in, &one);
+  s.loop = losses[op];
+  s.a = a;
+  s.b = b;
+  if (each) {
+    ONCE(sweep_run)(&s);
+    return;
+  }
+  int64_t n = (s.numel + GRAIN - 1) / GRAIN;
+  size_t mark = fnn_mark();
+  double few[16], sum = 0;
+  s.sums = n > countof(few) ? mem_scratch((size_t)n * sizeof *few) : few;
+  ONCE(sweep_run)(&s);
+  for (int64_t i = 0; i < n; i++) sum += s.sums[i];
+  *(real *)tensor_data(y) = (real)(sum * scale);
+  fnn_escape(mark, NULL);
+}
+
+void CPU (loss_back)(int op, int which, Tensor *gx, const Tensor *gy,
+                     const Tensor *const *in, double a, double b,
+                     double scale) {
+  Sweep s;
+  Number one, g;
+  bool single = gy->numel == 1;
+  open(&s, gx, single ? gx : gy, in, &one);
+  if (single)
+    ONCE(sweep_number)(&s, 1, &g, (double)*(real *)tensor_data(gy) * scale);
+  s.loop = slopes[op][which];
+  s.a = a;
+  s.b = b;
+  ONCE(sweep_run)(&s);
 }

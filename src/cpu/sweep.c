@@ -50,6 +50,7 @@ void ONCE (sweep_open)(Sweep *s, int count, const Tensor *const *t) {
   s->numel = t[0]->numel;
   s->ndim = 0;
   s->a = s->b = 0;
+  s->sums = NULL;
   for (int j = 0; j < count; j++) {
     s->at[j].data = tensor_data(t[j]);
     s->at[j].dtype = t[j]->dtype;
@@ -79,9 +80,34 @@ void ONCE (sweep_open)(Sweep *s, int count, const Tensor *const *t) {
   }
 }
 
+void ONCE (sweep_number)(Sweep *s, int k, Number *n, double v) {
+  Operand *x = &s->at[k];
+  if (x->lane == FNN_F64) n->d = v;
+  else n->f = (float)v;
+  x->data = (char *)n;
+  x->dtype = x->lane;
+  memset(x->stride, 0, sizeof x->stride);
+}
+
+/* The sum of a buffer of reals. */
+static double block_sum (const void *p, fnn_Dtype t, int64_t n) {
+  double s = 0;
+  if (t == FNN_F64) {
+    const double *x = p;
+    _Pragma("omp simd reduction(+:s)") for (int64_t i = 0; i < n; i++) s +=
+        x[i];
+  } else {
+    const float *x = p;
+    _Pragma("omp simd reduction(+:s)") for (int64_t i = 0; i < n; i++) s +=
+        (double)x[i];
+  }
+  return s;
+}
+
 /* One run of n elements along the last dim; p: where the operands are.  A
-** buffer that holds a repeated element is filled once. */
-static void run_row (const Sweep *s, char *const *p, int64_t n) {
+** buffer that holds a repeated element is filled once.  *sum: of the
+** results, where they are summed. */
+static void run_row (const Sweep *s, char *const *p, int64_t n, double *sum) {
   /* Off the place in a page where large operands begin: a load that has the
   ** low bits of a store just done is held back. */
   enum { PAGE = 4096, OFF = 1024, RUN = BLOCK * sizeof(int64_t) };
@@ -89,7 +115,8 @@ static void run_row (const Sweep *s, char *const *p, int64_t n) {
   char(*buf)[RUN] = (char(*)[RUN])(room + OFF);
   const Operand *z = &s->at[0];
   int last = s->ndim - 1;
-  bool direct = !s->stream && z->dtype == z->lane && z->stride[last] == 1;
+  bool direct = !s->stream && z->dtype == z->lane && z->stride[last] == 1 &&
+                s->sums == NULL;
   bool buffered = !direct;
   for (int j = 1; j < s->count; j++)
     buffered = buffered || s->at[j].dtype != s->at[j].lane ||
@@ -113,6 +140,10 @@ static void run_row (const Sweep *s, char *const *p, int64_t n) {
     char *to = p[0] + i * z->stride[last] * (int64_t)size;
     s->loop(direct ? (void *)to : buf[0], in, m, s->a, s->b);
     if (direct) continue;
+    if (s->sums != NULL) {
+      *sum += block_sum(buf[0], (fnn_Dtype)z->lane, m);
+      continue;
+    }
     if (s->stream && z->dtype == z->lane && z->stride[last] == 1) {
       ONCE(run_stream)(to, buf[0], (size_t)m * size);
       continue;
@@ -126,7 +157,8 @@ static void run_row (const Sweep *s, char *const *p, int64_t n) {
 static void sweep_range (void *ud, int64_t lo, int64_t hi) {
   const Sweep *s = ud;
   int last = s->ndim - 1;
-  int64_t at[FNN_MAXDIM], rest = lo;
+  int64_t at[FNN_MAXDIM], rest = lo, part = lo / GRAIN;
+  double sum = 0;
   for (int i = last; i >= 0; i--) {
     at[i] = rest % s->shape[i];
     rest /= s->shape[i];
@@ -140,17 +172,19 @@ static void sweep_range (void *ud, int64_t lo, int64_t hi) {
              k * (int64_t)fnn_dtype_size((fnn_Dtype)s->at[j].dtype);
     }
     int64_t n = min64(hi - lo, s->shape[last] - at[last]);
-    run_row(s, p, n);
+    run_row(s, p, n, &sum);
     lo += n;
     at[last] = 0;
     for (int i = last - 1; i >= 0 && ++at[i] == s->shape[i]; i--) at[i] = 0;
   }
-  if (s->stream) ONCE(run_fence)();
+  if (s->sums != NULL) s->sums[part] = sum;
+  else if (s->stream) ONCE(run_fence)();
 }
 
 /* Whether the loop can have all of it as it lies, at once. */
 static bool is_small (const Sweep *s) {
   if (s->ndim != 1 || s->numel > GRAIN || s->numel == 0) return false;
+  if (s->sums != NULL) return false;
   for (int j = 0; j < s->count; j++) {
     const Operand *x = &s->at[j];
     bool lies = x->stride[0] == 1 || (s->numel == 1 && j > 0);

@@ -14,7 +14,7 @@
 /* The name of what serves both passes: the float pass compiles it. */
 #define ONCE(name) CPU_PASTE(name, CPU_ISA, f32)
 
-enum { SWEEP_MAX = 4 };
+enum { SWEEP_MAX = 6 };
 
 typedef void (*Loop)(void *z, const void *const *in, int64_t n, double a,
                      double b);
@@ -34,6 +34,9 @@ typedef struct Sweep {
   int64_t numel;
   int64_t shape[FNN_MAXDIM];
   bool stream; /* the result goes past the caches */
+  /* NULL, or where each GRAIN of elements leaves the sum of its results, which
+  ** are then stored nowhere; the result's operand only gives the geometry. */
+  double *sums;
   Operand at[SWEEP_MAX];
 } Sweep;
 
@@ -65,6 +68,16 @@ static inline void run_prefetch (const void *from, size_t bytes) {
 
 /* Bytes of a result that no cache would still hold when it is next read. */
 enum { STREAM = 16 << 20 };
+
+/* What stands for an operand that is one number. */
+typedef union Number {
+  float f;
+  double d;
+  int64_t i;
+} Number;
+
+/* Makes operand k a repeated number of a real dtype; n must last. */
+void ONCE(sweep_number)(Sweep *s, int k, Number *n, double v);
 
 /* The dtype that elements of t are computed in: f32, f64 or i64. */
 static inline fnn_Dtype lane_of (fnn_Dtype t) {

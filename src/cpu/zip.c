@@ -173,11 +173,7 @@ void CPU (zip)(int op, Tensor *z, const Tensor *x, const Tensor *y) {
 /* The number is an operand of stride 0 in x's lane. */
 void CPU (zip_number)(int op, Tensor *z, const Tensor *x, double v,
                       bool left) {
-  union {
-    float f;
-    double d;
-    int64_t i;
-  } number;
+  Number number;
   Sweep s;
   ONCE(sweep_open)(&s, 2, (const Tensor *[]){ z, x });
   Operand *n = &s.at[left ? 1 : 2];

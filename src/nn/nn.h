@@ -65,4 +65,25 @@ void module_child (fnn_Module *m, const char *name, fnn_Module **at,
 /* A module without a function: what stands behind one written in Lua. */
 fnn_Module *module_plain (void) LENT(module_plain);
 
+/*
+** {======================================================
+** Losses
+** =======================================================
+*/
+
+/* Throws for a reduction that the loss does not know. */
+void loss_check_reduction (const char *op, fnn_Reduction r);
+/* Throws unless v is finite and more than least (or, with equal, as much). */
+void loss_check_number (const char *op, const char *name, double v,
+                        double least, bool equal);
+/* The mean or sum of the losses each, or these themselves. */
+Tensor *loss_reduce (Tensor *each, fnn_Reduction r);
+/* x in the dtype of a computation with y too. */
+Tensor *loss_promote (const char *op, Tensor *x, const Tensor *y);
+/* Throws unless x and y have one shape: what they are, for the message. */
+void loss_check_shapes (const char *op, const char *what_x, const Tensor *x,
+                        const char *what_y, const Tensor *y);
+
+/* }====================================================== */
+
 #endif

@@ -1,4 +1,4 @@
--- nn.lua - help on modules, layers, losses and initial weights.
+-- nn.lua - help on modules, layers and initial weights.
 return [[
 # Modules
 
@@ -200,35 +200,6 @@ nn.Softplus(beta?: number|table, threshold?: number) -> Module
 
 nn.Softsign() -> Module
   softsign.
-
-# Losses
-
-Tensor:cross_entropy(target: Tensor|integer[], options?: table) -> Tensor
-  Logits (n, classes) or (n, classes, ...) against ids (from 0) or probabilities
-  of the logits' shape, in one pass. Options: weight (one a class),
-  ignore_index (-100), label_smoothing (0), reduction ("mean", "sum", "none").
-  The mean is over the weights of the ids that count; when none counts it is 0.
-
-Tensor:mse(target: Tensor, options?: table) -> Tensor
-  Squared differences. Option: reduction ("mean", "sum", "none").
-
-nn.cross_entropy(x: Tensor, target: Tensor, options?: table) -> Tensor
-  How badly logits x (n, classes) predict class ids, or probabilities, in
-  target; the mean over the rows.
-  reduction: string = "mean"      or "sum", "none"
-  weight: Tensor                  a weight for each class
-  ignore_index: integer = -100    rows with this id do not count
-  label_smoothing: number = 0     the share that goes to all classes alike
-
-nn.mse_loss(x: Tensor, target: Tensor, options?: table) -> Tensor
-  The mean of the squared differences.
-  reduction: string = "mean"    or "sum", "none"
-
-nn.CrossEntropyLoss(options?: table) -> Module
-  cross_entropy with these options, as a module.
-
-nn.MSELoss(options?: table) -> Module
-  mse_loss with these options, as a module.
 
 # Initial weights
 

@@ -150,36 +150,4 @@ end
 
 -- }======================================================
 
--- {======================================================
--- Losses: of predictions and targets
--- =======================================================
-
--- nn.cross_entropy(x, y [, options]), and a module that keeps the options; a
--- weight among them is a buffer, so that it moves with the model.
-local plain = { reduction = false }
-local entropy = { reduction = false, weight = false, ignore_index = false,
-                  label_smoothing = false }
-
-for name, loss in pairs {
-  CrossEntropyLoss = { "cross_entropy", "cross_entropy", entropy },
-  MSELoss = { "mse_loss", "mse", plain },
-} do
-  local method, known = loss[2], loss[3]
-  nn[loss[1]] = function (x, y, options) return x[method](x, y, options) end
-  local class = nn.module(name)
-  function class:init (options)
-    for key, v in pairs(module.options(name, options, known)) do
-      self[key] = v or nil
-    end
-  end
-  function class:forward (x, y)
-    local options = {}
-    for key in pairs(known) do options[key] = self[key] end
-    return x[method](x, y, options)
-  end
-  nn[name] = class
-end
-
--- }======================================================
-
 return true

@@ -1,4 +1,4 @@
--- product.lua - gradient checks of products of matrices, and of losses.
+-- product.lua - gradient checks of products of matrices.
 
 local fnn = require "fnn"
 
@@ -60,44 +60,5 @@ einsum("ij->j", { { 3, 4 } })
 einsum("i,j->ij", { { 3 }, { 4 } }, { { 0 }, { 4 } })
 einsum("bi,ij,bj->b", { { 2, 3 }, { 3, 4 }, { 2, 4 } },
        { { 0, 3 }, { 3, 4 }, { 0, 4 } })
-
--- The first ids of the list, as many as there are rows.
-local function entropy(options, text, more)
-  add("cross_entropy", "ids" .. text, { { 4, 5 } }, function(x)
-    local all = fnn.tensor({ 1, 4, 0, 1 }, { dtype = "i64" })
-    return x:cross_entropy(all:narrow(1, 1, x:size(1)), options)
-  end, more)
-end
-
-local weight = fnn.tensor({ 0.5, 1, 2, 0.7, 1.3 }, { dtype = "f64" })
-entropy({}, "")
-entropy({ reduction = "sum" }, ", sum")
-entropy({ reduction = "none" }, ", none")
-entropy({ label_smoothing = 0.2 }, ", label_smoothing")
-entropy({ weight = weight }, ", weight")
-entropy({ ignore_index = 1 }, ", ignore_index")
-entropy({ weight = weight, label_smoothing = 0.2, ignore_index = 4 },
-        ", all of these")
-add("cross_entropy", "ids of a vector", { { 5 } }, function(x)
-  return x:cross_entropy(fnn.tensor(2, { dtype = "i64" }))
-end, { empty = false })
-add("cross_entropy", "ids in places", { { 2, 3, 2 } }, function(x)
-  local all = fnn.tensor({ { 0, 2 }, { 1, 1 } }, { dtype = "i64" })
-  return x:cross_entropy(all:narrow(1, 1, x:size(1)))
-end)
-add("cross_entropy", "probabilities", { { 4, 5 }, { 4, 5 } },
-    function(x, t) return x:cross_entropy(t) end,
-    { domains = { "any", "positive" } })
-add("cross_entropy", "probabilities, weight, label_smoothing, none",
-    { { 4, 5 }, { 4, 5 } }, function(x, t)
-  return x:cross_entropy(t, { weight = weight, label_smoothing = 0.1,
-                              reduction = "none" })
-end, { domains = { "any", "positive" } })
-
-for _, reduction in ipairs { "mean", "sum", "none" } do
-  add("mse", reduction, { { 3, 4 }, { 3, 4 } },
-      function(x, y) return x:mse(y or x:flip(1), { reduction = reduction })
-      end)
-end
 
 return cases
