@@ -119,6 +119,10 @@ static Tensor *norm (const Rule *rule, Tensor *x, Tensor *mean, Tensor *var,
   k->channels = shape.channels;
   k->space = shape.space;
   k->last = shape.last;
+  if (k->pooled && mean != NULL && x->numel > 0) {
+    tensor_written(mean);
+    tensor_written(var);
+  }
   if (x->numel > 0)
     kernel(x, channel_norm)(y, stats, mean, var, from, w, b, k);
   Tensor *in[3] = { x };
@@ -164,12 +168,7 @@ Tensor *fnn_batch_norm (Tensor *x, Tensor *mean, Tensor *var, Tensor *weight,
     mean = tensor_dense(mean);
     var = tensor_dense(var);
   }
-  Tensor *y = norm(&batch_rule, x, mean, var, weight, bias, &k);
-  if (training && mean != NULL && x->numel > 0) {
-    tensor_written(mean);
-    tensor_written(var);
-  }
-  return y;
+  return norm(&batch_rule, x, mean, var, weight, bias, &k);
 }
 
 Tensor *fnn_group_norm (Tensor *x, int64_t groups, Tensor *weight,
