@@ -244,6 +244,19 @@ int closer_call (lua_State *L, bool set,
 
 /*
 ** {======================================================
+** Optimizers
+** =======================================================
+*/
+
+/* The Params in the table (or the one Param) at i, and all of an optimizer,
+** as an array in a userdata that is pushed; *n is how many. */
+fnn_Param **checkparams (lua_State *L, int i, int *n);
+fnn_Param **push_params (lua_State *L, fnn_Optimizer *o, int *n);
+
+/* }====================================================== */
+
+/*
+** {======================================================
 ** Modules
 ** =======================================================
 */
@@ -286,6 +299,7 @@ void open_view (lua_State *L);
 void open_index (lua_State *L);
 void open_nn (lua_State *L);
 void open_optim (lua_State *L);
+void open_clip (lua_State *L);
 void open_data (lua_State *L);
 void open_io (lua_State *L);
 

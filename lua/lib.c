@@ -239,6 +239,7 @@ static int open_parts (lua_State *L) {
   open_index(L);
   open_nn(L);
   open_optim(L);
+  open_clip(L);
   open_data(L);
   open_io(L);
   open_scripts(L);

@@ -119,6 +119,7 @@ static int metadata (lua_State *L, int i, const char ***keys,
 static int save_safetensors (lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 3);
   int n = (int)lua_rawlen(L, 2);
   const char **names =
       lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *names, 0);

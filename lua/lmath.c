@@ -130,6 +130,14 @@ static int math_masked_fill (lua_State *L) {
   return 1;
 }
 
+static int math_lerp_ (lua_State *L) {
+  fnn_Tensor *x = checktensor(L, 1), *y = checktensor(L, 2);
+  double share = luaL_checknumber(L, 3);
+  guard(L, fnn_lerp_(x, y, share));
+  lua_settop(L, 1);
+  return 1;
+}
+
 static int math_masked_fill_ (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1), *mask = checktensor(L, 2);
   double v = checkoperand(L, 3);
@@ -264,6 +272,7 @@ static const luaL_Reg both[] = { { "where", math_where },
                                  { NULL, NULL } };
 
 static const luaL_Reg methods[] = { { "masked_fill_", math_masked_fill_ },
+                                    { "lerp_", math_lerp_ },
                                     { NULL, NULL } };
 
 void open_math (lua_State *L) {

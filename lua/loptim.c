@@ -1,8 +1,11 @@
 /* loptim.c - optimizers in Lua.
 **
 **   local opt = optim.AdamW(model:parameters(), { lr = 3e-4 })
-**   optim.SGD({ { params = a, lr = 1 }, { params = b } }, { lr = 0.1 }) */
+**   optim.SGD({ { params = a, lr = 1 }, { params = b } }, { lr = 0.1 })
+**
+** Those written in Lua, which have the same methods, are in fnn/optim/. */
 
+#include <math.h>
 #include <string.h>
 
 #include "../src/fnn_nn.h"
@@ -12,9 +15,7 @@ static fnn_Optimizer *checkoptimizer (lua_State *L, int i) {
   return checkobject(L, i, OPTIMIZER);
 }
 
-/* The Params in the table (or the one Param) at i, in a userdata that is
-** pushed. */
-static fnn_Param **checkparams (lua_State *L, int i, int *n) {
+fnn_Param **checkparams (lua_State *L, int i, int *n) {
   i = lua_absindex(L, i);
   fnn_Param *one = testobject(L, i, PARAM);
   if (one == NULL) luaL_checktype(L, i, LUA_TTABLE);
@@ -36,84 +37,113 @@ static fnn_Param **checkparams (lua_State *L, int i, int *n) {
 
 /*
 ** {======================================================
+** Options
+** =======================================================
+*/
+
+enum { OPTIONS_MAX = 16 }; /* of one optimizer */
+
+/* The words of a choice as "'a', 'b'", pushed. */
+static const char *push_words (lua_State *L, const char *const *words) {
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  for (int i = 0; words[i] != NULL; i++) {
+    lua_pushfstring(L, i > 0 ? ", '%s'" : "'%s'", words[i]);
+    luaL_addvalue(&b);
+  }
+  luaL_pushresult(&b);
+  return lua_tostring(L, -1);
+}
+
+static double word_at (lua_State *L, int i, const fnn_OptionInfo *info) {
+  const char *s = luaL_tolstring(L, i, NULL);
+  for (int k = 0; info->words[k] != NULL; k++)
+    if (strcmp(info->words[k], s) == 0) {
+      lua_pop(L, 1);
+      return k;
+    }
+  return raise_error(L, "option '%s': expected one of %s, got %s", info->name,
+                     push_words(L, info->words), s);
+}
+
+static void numbers_at (lua_State *L, int i, const fnn_OptionInfo *info,
+                        double *to) {
+  bool fits = lua_istable(L, i) && lua_rawlen(L, i) == (size_t)info->numbers;
+  for (int k = 0; fits && k < info->numbers; k++) {
+    fits = lua_rawgeti(L, i, k + 1) == LUA_TNUMBER;
+    to[k] = lua_tonumber(L, -1);
+    lua_pop(L, 1);
+  }
+  if (!fits)
+    raise_error(L, "option '%s': expected a table of %d numbers", info->name,
+                info->numbers);
+}
+
+/* Adds the options in the table at i, or absent, to the n in the list; a
+** group's table has its params too. */
+static int read_options (lua_State *L, int i, fnn_Optimizer *opt, bool group,
+                         fnn_Option *list, int n) {
+  const char *names[OPTIONS_MAX + 2] = { NULL };
+  fnn_OptionInfo info;
+  int count = 0;
+  for (; fnn_optimizer_option(opt, -1, count, &info); count++)
+    names[count] = info.name;
+  if (group) names[count] = "params";
+  int o = options(L, i, names);
+  for (int k = 0; o != 0 && k < count; k++) {
+    fnn_optimizer_option(opt, -1, k, &info);
+    fnn_Option *to = &list[n];
+    to->name = info.name;
+    if (lua_getfield(L, o, info.name) != LUA_TNIL) {
+      int top = lua_gettop(L);
+      if (info.flag) to->value[0] = opt_boolean(L, o, info.name, false);
+      else if (info.words != NULL) to->value[0] = word_at(L, top, &info);
+      else if (info.numbers > 1) numbers_at(L, top, &info, to->value);
+      else to->value[0] = opt_number(L, o, info.name, 0);
+      n++;
+    }
+    lua_pop(L, 1);
+  }
+  return n;
+}
+
+/* Sets the fields of the table on the top to the options of a group. */
+static void write_options (lua_State *L, fnn_Optimizer *opt, int group) {
+  fnn_OptionInfo info;
+  for (int i = 0; fnn_optimizer_option(opt, group, i, &info); i++) {
+    if (info.flag) lua_pushboolean(L, info.value[0] != 0);
+    else if (info.words != NULL)
+      lua_pushstring(L, info.words[(int)info.value[0]]);
+    else if (info.numbers > 1) {
+      lua_createtable(L, info.numbers, 0);
+      for (int k = 0; k < info.numbers; k++) {
+        lua_pushnumber(L, info.value[k]);
+        lua_rawseti(L, -2, k + 1);
+      }
+    } else if (info.value[0] != info.value[0]) lua_pushnil(L);
+    else lua_pushnumber(L, info.value[0]);
+    lua_setfield(L, -2, info.name);
+  }
+}
+
+/* }====================================================== */
+
+/*
+** {======================================================
 ** Construction
 ** =======================================================
 */
 
-/* The options of a group at o over the defaults d, and adding the group.
-** ORDER RULE */
-typedef union Options {
-  fnn_SgdOptions sgd;
-  fnn_AdamOptions adam;
-} Options;
-
-typedef struct Maker {
-  const char *const *names; /* of options; "params" last in groups */
-  fnn_Optimizer *(*make)(void);
-  void (*read)(lua_State *L, int o, Options *v);
-  void (*add)(fnn_Optimizer *opt, int n, fnn_Param *const *p,
-              const Options *v);
-} Maker;
-
-static void sgd_read (lua_State *L, int o, Options *v) {
-  fnn_SgdOptions *s = &v->sgd;
-  s->lr = opt_number(L, o, "lr", s->lr);
-  s->momentum = opt_number(L, o, "momentum", s->momentum);
-  s->dampening = opt_number(L, o, "dampening", s->dampening);
-  s->weight_decay = opt_number(L, o, "weight_decay", s->weight_decay);
-  s->nesterov = opt_boolean(L, o, "nesterov", s->nesterov);
-}
-
-static void sgd_add (fnn_Optimizer *opt, int n, fnn_Param *const *p,
-                     const Options *v) {
-  fnn_sgd_group(opt, n, p, &v->sgd);
-}
-
-static void read_betas (lua_State *L, int o, double *a, double *b) {
-  if (o == 0 || lua_getfield(L, o, "betas") == LUA_TNIL) return;
-  if (lua_type(L, -1) != LUA_TTABLE || (lua_Integer)lua_rawlen(L, -1) != 2)
-    raise_error(L, "option 'betas': expected a table of two numbers");
-  lua_rawgeti(L, -1, 1);
-  lua_rawgeti(L, -2, 2);
-  *a = luaL_checknumber(L, -2);
-  *b = luaL_checknumber(L, -1);
-  lua_pop(L, 3);
-}
-
-static void adam_read (lua_State *L, int o, Options *v) {
-  fnn_AdamOptions *s = &v->adam;
-  s->lr = opt_number(L, o, "lr", s->lr);
-  s->eps = opt_number(L, o, "eps", s->eps);
-  s->weight_decay = opt_number(L, o, "weight_decay", s->weight_decay);
-  s->amsgrad = opt_boolean(L, o, "amsgrad", s->amsgrad);
-  read_betas(L, o, &s->beta1, &s->beta2);
-}
-
-static void adam_add (fnn_Optimizer *opt, int n, fnn_Param *const *p,
-                      const Options *v) {
-  fnn_adam_group(opt, n, p, &v->adam);
-}
-
-static const char *const sgd_names[] = {
-  "lr", "momentum", "dampening", "weight_decay", "nesterov", "params", NULL
-};
-static const char *const adam_names[] = {
-  "lr", "betas", "eps", "weight_decay", "amsgrad", "params", NULL
-};
-
-static const Maker sgd_maker = { sgd_names, fnn_sgd, sgd_read, sgd_add };
-static const Maker adam_maker = { adam_names, fnn_adam, adam_read, adam_add };
-
-/* Adds the group at index g: options over the defaults. */
-static void add_group (lua_State *L, const Maker *m, fnn_Optimizer *opt, int g,
-                       Options v) {
+/* Adds the group in the table at g: its options after the n in the list. */
+static void add_group (lua_State *L, fnn_Optimizer *opt, int g,
+                       fnn_Option *list, int n) {
+  int nparams, top = lua_gettop(L);
   g = lua_absindex(L, g);
-  m->read(L, options(L, g, m->names), &v);
-  int n;
+  n = read_options(L, g, opt, true, list, n);
   lua_getfield(L, g, "params");
-  fnn_Param **p = checkparams(L, -1, &n);
-  guard(L, m->add(opt, n, p, &v));
-  lua_pop(L, 2);
+  fnn_Param **p = checkparams(L, -1, &nparams);
+  guard(L, fnn_optimizer_group(opt, nparams, p, n, list));
+  lua_settop(L, top);
 }
 
 static bool has_groups (lua_State *L, int i) {
@@ -123,43 +153,41 @@ static bool has_groups (lua_State *L, int i) {
   return table;
 }
 
-static int construct (lua_State *L, const Maker *m, Options v) {
-  m->read(L, options(L, 2, m->names), &v);
+/* optim.NAME(params, options): NAME is the second upvalue. */
+static int construct (lua_State *L) {
+  const char *name = lua_tostring(L, lua_upvalueindex(2));
+  fnn_Option list[2 * OPTIONS_MAX] = { 0 };
+  lua_settop(L, 2);
   void **box = newbox(L, OPTIMIZER);
-  guard(L, *box = fnn_retain(m->make()));
+  guard(L, *box = fnn_retain(fnn_optimizer(name)));
+  int n = read_options(L, 2, *box, false, list, 0);
   if (has_groups(L, 1)) {
-    lua_Integer n = (lua_Integer)lua_rawlen(L, 1);
-    for (lua_Integer i = 1; i <= n; i++) {
+    lua_Integer groups = (lua_Integer)lua_rawlen(L, 1);
+    for (lua_Integer i = 1; i <= groups; i++) {
       lua_rawgeti(L, 1, i);
       luaL_checktype(L, -1, LUA_TTABLE);
-      add_group(L, m, *box, -1, v);
+      add_group(L, *box, -1, list, n);
       lua_pop(L, 1);
     }
     return 1;
   }
-  int n;
-  fnn_Param **p = checkparams(L, 1, &n);
-  if (n == 0)
-    return raise_error(L, "an optimizer needs a parameter: the list "
-                          "is empty");
-  guard(L, m->add(*box, n, p, &v));
-  lua_pop(L, 1);
+  int nparams;
+  fnn_Param **p = checkparams(L, 1, &nparams);
+  if (nparams == 0)
+    return raise_error(L, "an optimizer needs a parameter: the list is empty");
+  guard(L, fnn_optimizer_group(*box, nparams, p, n, list));
+  lua_settop(L, 3);
   return 1;
 }
 
-static int new_sgd (lua_State *L) {
-  return construct(L, &sgd_maker, (Options){ .sgd = { .lr = 1e-2 } });
-}
-
-static int new_adam (lua_State *L) {
-  return construct(L, &adam_maker, (Options){ .adam = FNN_ADAM_INIT });
-}
-
-static int new_adamw (lua_State *L) {
-  Options v = { .adam = FNN_ADAM_INIT };
-  v.adam.decoupled = true;
-  v.adam.weight_decay = 1e-2;
-  return construct(L, &adam_maker, v);
+/* opt:add_group { params =, ... } */
+static int optimizer_add_group (lua_State *L) {
+  fnn_Optimizer *o = checkoptimizer(L, 1);
+  fnn_Option list[OPTIONS_MAX] = { 0 };
+  luaL_checktype(L, 2, LUA_TTABLE);
+  add_group(L, o, 2, list, 0);
+  lua_settop(L, 1);
+  return 1;
 }
 
 /* }====================================================== */
@@ -170,10 +198,21 @@ static int new_adamw (lua_State *L) {
 ** =======================================================
 */
 
+/* opt:step(): nothing; opt:step { scale =, max_norm = }: the norm of the
+** gradients times scale, before they are clipped. */
 static int optimizer_step (lua_State *L) {
+  static const char *const names[] = { "scale", "max_norm", NULL };
   fnn_Optimizer *o = checkoptimizer(L, 1);
-  guard(L, fnn_optimizer_step(o));
-  return 0;
+  int t = options(L, 2, names);
+  double scale = opt_number(L, t, "scale", 1);
+  double most = opt_number(L, t, "max_norm", HUGE_VAL), norm = 0;
+  if (t == 0) {
+    guard(L, fnn_optimizer_step(o));
+    return 0;
+  }
+  guard(L, norm = fnn_optimizer_step_clipped(o, scale, most));
+  lua_pushnumber(L, norm);
+  return 1;
 }
 
 static int optimizer_zero_grad (lua_State *L) {
@@ -205,8 +244,43 @@ static int optimizer_set_lr (lua_State *L) {
   return 0;
 }
 
-/* All Params of o as an array in a userdata that is pushed. */
-static fnn_Param **push_params (lua_State *L, fnn_Optimizer *o, int *n) {
+/* opt:set_options(t [, group]) */
+static int optimizer_set_options (lua_State *L) {
+  fnn_Optimizer *o = checkoptimizer(L, 1);
+  fnn_Option list[OPTIONS_MAX] = { 0 };
+  luaL_checktype(L, 2, LUA_TTABLE);
+  int n = read_options(L, 2, o, false, list, 0), g = optgroup(L, 3, o);
+  guard(L, fnn_optimizer_set(o, g, n, list));
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* opt:groups(): { { params = {..}, lr = .., ... }, ... } */
+static int optimizer_groups (lua_State *L) {
+  fnn_Optimizer *o = checkoptimizer(L, 1);
+  int groups = fnn_optimizer_groups(o);
+  lua_createtable(L, groups, 0);
+  for (int g = 0; g < groups; g++) {
+    int n = fnn_optimizer_params(o, g);
+    lua_newtable(L);
+    write_options(L, o, g);
+    lua_createtable(L, n, 0);
+    for (int i = 0; i < n; i++) {
+      pushobject(L, PARAM, fnn_optimizer_param(o, g, i));
+      lua_rawseti(L, -2, i + 1);
+    }
+    lua_setfield(L, -2, "params");
+    lua_rawseti(L, -2, g + 1);
+  }
+  return 1;
+}
+
+static int optimizer_name (lua_State *L) {
+  lua_pushstring(L, fnn_optimizer_name(checkoptimizer(L, 1)));
+  return 1;
+}
+
+fnn_Param **push_params (lua_State *L, fnn_Optimizer *o, int *n) {
   *n = 0;
   int groups = fnn_optimizer_groups(o);
   for (int g = 0; g < groups; g++) *n += fnn_optimizer_params(o, g);
@@ -229,47 +303,6 @@ static int optimizer_parameters (lua_State *L) {
   return 1;
 }
 
-/* What the clipping functions take: an optimizer, or a list of Params. */
-static fnn_Param **clipped (lua_State *L, int *n) {
-  fnn_Optimizer *o = testobject(L, 1, OPTIMIZER);
-  return o != NULL ? push_params(L, o, n) : checkparams(L, 1, n);
-}
-
-static int clip_grad_norm (lua_State *L) {
-  double most = luaL_checknumber(L, 2), norm = 0;
-  int n;
-  fnn_Param **p = clipped(L, &n);
-  guard(L, norm = fnn_clip_grad_norm(n, p, most));
-  lua_pushnumber(L, norm);
-  return 1;
-}
-
-static int grad_norm (lua_State *L) {
-  double norm = 0;
-  int n;
-  fnn_Param **p = clipped(L, &n);
-  guard(L, norm = fnn_grad_norm(n, p));
-  lua_pushnumber(L, norm);
-  return 1;
-}
-
-static int clip_grad_value (lua_State *L) {
-  double most = luaL_checknumber(L, 2);
-  int n;
-  fnn_Param **p = clipped(L, &n);
-  guard(L, fnn_clip_grad_value(n, p, most));
-  return 0;
-}
-
-static int gradients_are_finite (lua_State *L) {
-  int n;
-  bool finite = false;
-  fnn_Param **p = clipped(L, &n);
-  guard(L, finite = fnn_gradients_are_finite(n, p));
-  lua_pushboolean(L, finite);
-  return 1;
-}
-
 /* }====================================================== */
 
 /*
@@ -278,85 +311,76 @@ static int gradients_are_finite (lua_State *L) {
 ** =======================================================
 */
 
-/* opt:state(): { name =, steps = { step of each parameter },
-** tensors = { { NAME = tensor }, ... } } in the order of parameters() */
-static int optimizer_state (lua_State *L) {
+/* What the Lua half (fnn/optim/state.lua) makes state_dict of.
+** opt:_states(): { { step =, mu_product =, NAME = tensor ... }, ... } in the
+** order of parameters() */
+static int optimizer_states (lua_State *L) {
   fnn_Optimizer *o = checkoptimizer(L, 1);
   int n;
   fnn_Param **p = push_params(L, o, &n);
-  lua_createtable(L, 0, 3);
-  lua_pushstring(L, fnn_optimizer_name(o));
-  lua_setfield(L, -2, "name");
-  lua_createtable(L, n, 0);
   lua_createtable(L, n, 0);
   for (int i = 0; i < n; i++) {
-    int64_t step = 0;
+    fnn_OptimizerState s = fnn_optimizer_state(o, p[i]);
     lua_newtable(L);
-    const char *name;
-    for (int k = 0; (name = fnn_optimizer_state_name(o, k)) != NULL; k++) {
-      pushobject(L, TENSOR, fnn_optimizer_state(o, p[i], k, &step));
+    lua_pushinteger(L, s.step);
+    lua_setfield(L, -2, "step");
+    if (s.product != 0) {
+      lua_pushnumber(L, s.product);
+      lua_setfield(L, -2, "mu_product");
+    }
+    for (int k = 0; k < countof(s.tensor); k++) {
+      const char *name = fnn_optimizer_state_name(o, k);
+      if (name == NULL) continue;
+      pushobject(L, TENSOR, s.tensor[k]);
       lua_setfield(L, -2, name);
     }
     lua_rawseti(L, -2, i + 1);
-    lua_pushinteger(L, step);
-    lua_rawseti(L, -3, i + 1);
   }
-  lua_setfield(L, -3, "tensors");
-  lua_setfield(L, -2, "steps");
   return 1;
 }
 
-/* The state tensor NAME of parameter i in the table of tensors on the top,
-** pushed, or nil; checked against the Param's shape. */
-static fnn_Tensor *state_tensor (lua_State *L, int i, const char *name,
-                                 const fnn_Param *p) {
-  lua_rawgeti(L, -1, i + 1);
-  if (!lua_istable(L, -1))
-    raise_error(L, "load_state: parameter %d has no state", i + 1);
-  lua_getfield(L, -1, name);
-  lua_remove(L, -2);
-  fnn_Tensor *x = testtensor(L, -1);
-  if (x != NULL && !tensor_same_shape(x, p->value))
-    raise_error(L,
-                "load_state: %s of parameter %d has shape %s, the "
-                "parameter %s",
-                name, i + 1, shape_text(x), shape_text(p->value));
-  return x;
+static int place_of_state (const fnn_Optimizer *o, const char *name) {
+  fnn_OptimizerState s;
+  for (int k = 0; k < countof(s.tensor); k++) {
+    const char *known = fnn_optimizer_state_name(o, k);
+    if (known != NULL && strcmp(known, name) == 0) return k;
+  }
+  return -1;
 }
 
-/* opt:load_state(s): what state() returned, for as many parameters of the
-** same shapes and the same kind of optimizer.  Checks all, then writes. */
-static int optimizer_load_state (lua_State *L) {
+/* Reads the table on the top, the state of parameter i. */
+static void read_state (lua_State *L, const fnn_Optimizer *o, int i,
+                        fnn_OptimizerState *s) {
+  luaL_checktype(L, -1, LUA_TTABLE);
+  lua_pushnil(L);
+  while (lua_next(L, -2)) {
+    const char *name = luaL_checkstring(L, -2);
+    int k = place_of_state(o, name);
+    fnn_Tensor *x = testtensor(L, -1);
+    if (k >= 0 && x != NULL) s->tensor[k] = x;
+    else if (strcmp(name, "step") == 0) s->step = luaL_checkinteger(L, -1);
+    else if (strcmp(name, "mu_product") == 0)
+      s->product = luaL_checknumber(L, -1);
+    else
+      raise_error(L, "%s keeps no %s of a parameter (parameter %d)",
+                  fnn_optimizer_name(o), name, i + 1);
+    lua_pop(L, 1);
+  }
+}
+
+/* opt:_load(states): takes back what _states gave. */
+static int optimizer_load (lua_State *L) {
   fnn_Optimizer *o = checkoptimizer(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
-  int n;
-  fnn_Param **p = push_params(L, o, &n);
-  lua_getfield(L, 2, "name");
-  const char *name = luaL_optstring(L, -1, "?");
-  if (strcmp(name, fnn_optimizer_name(o)) != 0)
-    return raise_error(L, "load_state: the state of %s does not fit %s", name,
-                       fnn_optimizer_name(o));
-  lua_getfield(L, 2, "steps");
-  lua_getfield(L, 2, "tensors");
-  if (!lua_istable(L, -1) || !lua_istable(L, -2))
-    return raise_error(L, "load_state: expected what state() returns");
-  if ((lua_Integer)lua_rawlen(L, -1) != n ||
-      (lua_Integer)lua_rawlen(L, -2) != n)
-    return raise_error(L,
-                       "load_state: the state of %d parameters does not "
-                       "fit %d",
-                       (int)lua_rawlen(L, -1), n);
-  for (int write = 0; write <= 1; write++)
-    for (int i = 0; i < n; i++) {
-      lua_rawgeti(L, -2, i + 1);
-      lua_Integer step = luaL_checkinteger(L, -1);
-      lua_pop(L, 1);
-      for (int k = 0; (name = fnn_optimizer_state_name(o, k)) != NULL; k++) {
-        fnn_Tensor *x = state_tensor(L, i, name, p[i]);
-        if (write) guard(L, fnn_optimizer_set_state(o, p[i], k, x, step));
-        lua_pop(L, 1);
-      }
-    }
+  int n = (int)lua_rawlen(L, 2);
+  size_t size = (size_t)(n + 1) * sizeof(fnn_OptimizerState);
+  fnn_OptimizerState *s = memset(lua_newuserdatauv(L, size, 0), 0, size);
+  for (int i = 0; i < n; i++) {
+    lua_rawgeti(L, 2, i + 1);
+    read_state(L, o, i, &s[i]);
+    lua_pop(L, 1);
+  }
+  guard(L, fnn_optimizer_load(o, n, s));
   return 0;
 }
 
@@ -377,13 +401,15 @@ static const luaL_Reg methods[] = {
   { "zero_grad", optimizer_zero_grad },
   { "lr", optimizer_lr },
   { "set_lr", optimizer_set_lr },
+  { "learning_rate", optimizer_lr },
+  { "set_learning_rate", optimizer_set_lr },
+  { "name", optimizer_name },
+  { "groups", optimizer_groups },
+  { "add_group", optimizer_add_group },
+  { "set_options", optimizer_set_options },
   { "parameters", optimizer_parameters },
-  { "state", optimizer_state },
-  { "load_state", optimizer_load_state },
-  { "clip_grad_norm", clip_grad_norm },
-  { "clip_grad_value", clip_grad_value },
-  { "grad_norm", grad_norm },
-  { "gradients_are_finite", gradients_are_finite },
+  { "_states", optimizer_states },
+  { "_load", optimizer_load },
   { NULL, NULL },
 };
 
@@ -392,21 +418,16 @@ static const luaL_Reg metamethods[] = {
   { NULL, NULL },
 };
 
-static const luaL_Reg functions[] = {
-  { "SGD", new_sgd },
-  { "Adam", new_adam },
-  { "AdamW", new_adamw },
-  { "clip_grad_norm", clip_grad_norm },
-  { "clip_grad_value", clip_grad_value },
-  { "grad_norm", grad_norm },
-  { "gradients_are_finite", gradients_are_finite },
-  { NULL, NULL },
-};
-
 void open_optim (lua_State *L) {
   newclass(L, OPTIMIZER, "fnn.Optimizer", metamethods);
   addmethods(L, OPTIMIZER, methods);
   lua_getfield(L, -1, "optim");
-  addfunctions(L, functions);
+  const char *name;
+  for (int i = 0; (name = fnn_optimizer_rule(i)) != NULL; i++) {
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_pushstring(L, name);
+    lua_pushcclosure(L, construct, 2);
+    lua_setfield(L, -2, name);
+  }
   lua_pop(L, 1);
 }

@@ -375,6 +375,8 @@ FNN_API fnn_Tensor *fnn_masked_fill (fnn_Tensor *x, fnn_Tensor *mask,
                                      double value);
 FNN_API void fnn_fill_ (fnn_Tensor *x, double value);
 FNN_API void fnn_copy_ (fnn_Tensor *x, fnn_Tensor *y); /* y broadcasts */
+/* x += share (y - x), for two of one shape. */
+FNN_API void fnn_lerp_ (fnn_Tensor *x, fnn_Tensor *y, double share);
 
 /* Reductions: the rows of reduce.def (sum, mean, prod, max, min, any, all,
 ** argmax, argmin, var, std, norm, logsumexp ...) over the n dims given, over

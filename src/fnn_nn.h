@@ -273,44 +273,69 @@ FNN_API fnn_Tensor *fnn_ctc (fnn_Tensor *x, fnn_Tensor *ids, fnn_Tensor *steps,
 ** parameter is kept in the Param: it moves with the weight. */
 typedef struct fnn_Optimizer fnn_Optimizer;
 
-typedef struct fnn_SgdOptions {
-  double lr, momentum, dampening, weight_decay;
-  bool nesterov;
-} fnn_SgdOptions;
+/* An option by name, as in "betas", { 0.9, 0.99 }: one number, or two or
+** three.  A flag is 0 or 1, one of some words its place among them. */
+typedef struct fnn_Option {
+  const char *name;
+  double value[3];
+} fnn_Option;
 
-typedef struct fnn_AdamOptions {
-  double lr, beta1, beta2, eps, weight_decay;
-  bool decoupled; /* AdamW */
-  bool amsgrad;
-} fnn_AdamOptions;
+/* What there is to know of an option. */
+typedef struct fnn_OptionInfo {
+  const char *name;
+  int numbers; /* how many it takes */
+  bool flag;
+  const char *const *words; /* NULL-ended, or NULL where it is a number */
+  double value[3];          /* NaN: unset */
+} fnn_OptionInfo;
 
-#define FNN_ADAM_INIT \
-  { 1e-3, 0.9, 0.999, 1e-8, 0, false, false }
-
-FNN_API fnn_Optimizer *fnn_sgd (void);
-FNN_API fnn_Optimizer *fnn_adam (void);
-FNN_API void fnn_sgd_group (fnn_Optimizer *o, int n, fnn_Param *const *p,
-                            const fnn_SgdOptions *s);
-FNN_API void fnn_adam_group (fnn_Optimizer *o, int n, fnn_Param *const *p,
-                             const fnn_AdamOptions *s);
-
-FNN_API void fnn_optimizer_step (fnn_Optimizer *o);
-FNN_API void fnn_optimizer_zero_grad (fnn_Optimizer *o);
+/* An optimizer by name, without parameters yet: "SGD", "Adam", "AdamW" ...;
+** these names by number, NULL behind the last. */
+FNN_API fnn_Optimizer *fnn_optimizer (const char *name);
+FNN_API const char *fnn_optimizer_rule (int i);
+/* Adds a group of n parameters and returns its place.  Options that are not
+** given are what PyTorch's are.  Throws FNN_EARG for an unknown option, one
+** out of its range, or a parameter that is in a group already; FNN_ESHAPE for
+** one that the optimizer cannot take. */
+FNN_API int fnn_optimizer_group (fnn_Optimizer *o, int n, fnn_Param *const *p,
+                                 int noptions, const fnn_Option *options);
+/* The i-th option of a group (group -1: as it is when not given); false behind
+** the last.  And other values for some, in one group or (-1) in all; what is
+** kept of the parameters stays as it is. */
+FNN_API bool fnn_optimizer_option (fnn_Optimizer *o, int group, int i,
+                                   fnn_OptionInfo *to);
+FNN_API void fnn_optimizer_set (fnn_Optimizer *o, int group, int n,
+                                const fnn_Option *options);
 FNN_API double fnn_optimizer_lr (fnn_Optimizer *o, int group);
 FNN_API void fnn_optimizer_set_lr (fnn_Optimizer *o, int group,
                                    double lr); /* group -1: all */
-FNN_API int fnn_optimizer_groups (const fnn_Optimizer *o);
+
+FNN_API void fnn_optimizer_step (fnn_Optimizer *o);
+/* A step with gradients times scale, and times less where their L2 norm would
+** be more than most; returns that norm.  The gradients stay as they are. */
+FNN_API double fnn_optimizer_step_clipped (fnn_Optimizer *o, double scale,
+                                           double most);
+FNN_API void fnn_optimizer_zero_grad (fnn_Optimizer *o);
 FNN_API const char *fnn_optimizer_name (const fnn_Optimizer *o);
-FNN_API int fnn_optimizer_params (const fnn_Optimizer *o, int group);
-FNN_API fnn_Param *fnn_optimizer_param (const fnn_Optimizer *o, int group,
-                                        int i);
-/* The name of the k-th state tensor ("exp_avg"), NULL past the last; that
-** tensor of p, or NULL before its first step; and its replacement. */
+FNN_API int fnn_optimizer_groups (const fnn_Optimizer *o);
+FNN_API int fnn_optimizer_params (fnn_Optimizer *o, int group);
+FNN_API fnn_Param *fnn_optimizer_param (fnn_Optimizer *o, int group, int i);
+
+/* What it keeps of a parameter: tensors, NULL where there is none (yet), and
+** their names ("exp_avg"), which are NULL too where it has no such. */
+typedef struct fnn_OptimizerState {
+  int64_t step;
+  double product; /* NAdam's, of its momenta */
+  fnn_Tensor *tensor[3];
+} fnn_OptimizerState;
+
 FNN_API const char *fnn_optimizer_state_name (const fnn_Optimizer *o, int k);
-FNN_API fnn_Tensor *fnn_optimizer_state (fnn_Optimizer *o, fnn_Param *p, int k,
-                                         int64_t *step);
-FNN_API void fnn_optimizer_set_state (fnn_Optimizer *o, fnn_Param *p, int k,
-                                      fnn_Tensor *x, int64_t step);
+FNN_API fnn_OptimizerState fnn_optimizer_state (fnn_Optimizer *o,
+                                                fnn_Param *p);
+/* Takes the states of all n parameters, in the order of the groups: copies.
+** Throws, with nothing changed, when a shape does not fit or one is missing. */
+FNN_API void fnn_optimizer_load (fnn_Optimizer *o, int n,
+                                 const fnn_OptimizerState *s);
 
 /* The L2 norm of all gradients; scaling them down to a norm of at most most
 ** (returns the norm before); clamping each element to +-most. */

@@ -389,6 +389,24 @@ static double others (Tensor *x, fnn_Generator *g) {
   return p.sum;
 }
 
+/* What optimizers hold and make for a step: state of all kinds, scratch. */
+static void other_optimizers (Param **w) {
+  static const char *const names[] = { "RMSprop", "Adafactor", "Muon" };
+  const fnn_Option all[] = { { "momentum", { 0.9 } }, { "centered", { 1 } } };
+  for (int i = 0; i < countof(names); i++) {
+    fnn_Optimizer *o = fnn_optimizer(names[i]), *same;
+    Param *p[] = { w[0], w[2] };
+    fnn_optimizer_group(o, 1, &p[0], i == 0 ? 2 : 0, all);
+    fnn_optimizer_group(o, 1, &p[1], 0, NULL);
+    fnn_optimizer_step_clipped(o, 0.5, 1);
+    same = fnn_optimizer(names[i]);
+    fnn_optimizer_group(same, 2, p, i == 0 ? 2 : 0, all);
+    fnn_OptimizerState s[] = { fnn_optimizer_state(o, p[0]),
+                               fnn_optimizer_state(o, p[1]) };
+    if (i > 0) fnn_optimizer_load(same, 2, s);
+  }
+}
+
 /* Two steps of a small model with Adam; *ud is a number of all of it. */
 static void train (void *ud) {
   fnn_Generator *g = fnn_generator("philox", 3);
@@ -397,8 +415,8 @@ static void train (void *ud) {
   Param *w[] = { fnn_param(random_matrix(7, 5, g)),
                  fnn_param(fnn_zeros(1, &seven, FNN_F32, NULL)),
                  fnn_param(random_matrix(7, 4, g)) };
-  fnn_Optimizer *o = fnn_adam();
-  fnn_adam_group(o, 3, w, &(fnn_AdamOptions)FNN_ADAM_INIT);
+  fnn_Optimizer *o = fnn_optimizer("Adam");
+  fnn_optimizer_group(o, 3, w, 0, NULL);
   double sum = 0;
   for (int i = 0; i < 2; i++) {
     size_t m = fnn_mark();
@@ -407,6 +425,7 @@ static void train (void *ud) {
     fnn_backward(loss, NULL, true);
     fnn_grad(loss, NULL, 3, w, gw, false);
     fnn_optimizer_step(o);
+    other_optimizers(w);
     sum += fnn_item(loss) + fnn_item(fnn_sum(gw[2], 0, NULL, false));
     sum += others(x, g);
     fnn_escape(m, NULL);

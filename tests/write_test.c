@@ -37,8 +37,8 @@ static void cancelled_write (const Tensor *to, void (*f)(void *)) {
 static void make_param (Tensor *value, Tensor *gradient) {
   p = fnn_param(value);
   fnn_set_gradient(p, gradient);
-  sgd = fnn_sgd();
-  fnn_sgd_group(sgd, 1, &p, &(fnn_SgdOptions){ .lr = 0.1 });
+  sgd = fnn_optimizer("SGD");
+  fnn_optimizer_group(sgd, 1, &p, 1, &(fnn_Option){ "lr", { 0.1 } });
 }
 
 TEST(a_cancelled_write_is_counted) {

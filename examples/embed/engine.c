@@ -21,9 +21,9 @@ static void fit (void *ud) {
   fnn_Param *p[2];
   for (int i = 0; i < 2; i++)
     p[i] = fnn_param(fnn_zeros(1, one, FNN_F32, NULL));
-  fnn_SgdOptions options = { 0.1, 0.9, 0, 0, false };
-  fnn_Optimizer *opt = fnn_sgd();
-  fnn_sgd_group(opt, 2, p, &options);
+  const fnn_Option options[2] = { { "lr", { 0.1 } }, { "momentum", { 0.9 } } };
+  fnn_Optimizer *opt = fnn_optimizer("SGD");
+  fnn_optimizer_group(opt, 2, p, 2, options);
   for (int step = 0; step < 200; step++) {
     size_t mark = fnn_mark(); /* a step's temporaries go at its end */
     fnn_Tensor *guess = fnn_add(fnn_mul(x, fnn_value(p[0])), fnn_value(p[1]));

@@ -2,6 +2,7 @@
 local _, load = ...
 
 load "nn"
+load "optim"
 load "data"
 load "grid"
 load "gradcheck"

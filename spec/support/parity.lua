@@ -167,18 +167,30 @@ local function run_optimizer (case, dtype)
   end
   local env = environment()
   env.params = params
-  local opt = evaluate(("optim.%s(params, %s)"):format(case.optimizer,
-                                                       case.lua), env)
+  local source = case.lua -- the options, or the whole of it
+  if not source:find "^optim%." then
+    source = ("optim.%s(params, %s)"):format(case.optimizer, source)
+  end
+  local opt = evaluate(source, env)
   for step = 1, case.steps do
-    opt:zero_grad()
-    for i, p in ipairs(params) do
-      local shape = case.parameters[i][2]
-      local g = draw(1000 * case.seed + 10 * step + i - 1, product(shape),
-                     "float")
-      local loss = (p * tensor(g, shape, dtype)):sum()
-      loss:backward()
+    local function backward ()
+      local total = 0
+      opt:zero_grad()
+      for i, p in ipairs(params) do
+        local shape = case.parameters[i][2]
+        local g = draw(1000 * case.seed + 10 * step + i - 1, product(shape),
+                       "float")
+        local loss = (p * tensor(g, shape, dtype)):sum()
+        loss:backward()
+        total = total + loss:item()
+      end
+      return total
     end
-    opt:step()
+    if case.closure then opt:step(backward)
+    else
+      backward()
+      opt:step()
+    end
     for i, want in ipairs(case.at[step] or {}) do
       most = math.max(most, distance(params[i]:value(), want,
                                      ("parameter %d after step %d"):format(

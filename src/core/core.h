@@ -394,12 +394,13 @@ bool graph_is_on (const Tensor *x);
 ** =======================================================
 */
 
-/* State that one owner (an optimizer, an average) keeps for a Param. */
+/* State that one owner (an optimizer) keeps for a Param. */
 typedef struct Slot {
   struct Slot *next;
   const void *owner;
   int64_t step;
-  Tensor *t[4]; /* retained; NULL where unused */
+  double product; /* of what was another factor at each step */
+  Tensor *t[3];   /* retained; NULL where unused */
 } Slot;
 
 /* What was made from a weight: a packed or transformed copy. */
@@ -471,11 +472,20 @@ typedef struct ConvShape {
   int64_t before[3]; /* zeros ahead of each dim; those behind follow */
 } ConvShape;
 
-/* What an optimizer's update kernel reads.  The meaning of h is the rule's. */
+/* The constants of one step of a formula of optim.def: what there is to know
+** before the first element is seen.  A row reads those it names. */
+#define UPDATE(T) \
+  T scale;         /* times the gradient: its sign, a share of a sum */ \
+  T couple;        /* times the weight, added to the gradient: decay */ \
+  T shrink;        /* times the weight itself: decoupled decay */ \
+  T step;          /* the learning rate, corrected for what it is early */ \
+  T keep1, take1;  /* of a first mean: what stays and what comes in */ \
+  T keep2, take2;  /* of a second mean */ \
+  T ahead, follow; /* the shares of the gradient and of its mean */ \
+  T root, eps      /* times the root below the line, and added to it */
+
 typedef struct Update {
-  double lr, weight_decay, h[6];
-  int64_t step; /* from 1 */
-  bool flag[4];
+  UPDATE(double);
 } Update;
 
 /* Statistics of x (batch, channels, space) or, last, (batch, space, channels):
@@ -513,6 +523,14 @@ typedef struct Resize {
   fnn_Interpolation mode;
   bool align_corners, back;
 } Resize;
+
+/* The rows of optim.def by number: FORMULA_adam. */
+typedef enum Formula {
+#define FORMULA(name, ...) FORMULA_##name,
+#include "optim.def"
+#undef FORMULA
+  FORMULA_COUNT
+} Formula;
 
 /* Where a draw of random numbers starts. */
 typedef struct Draw {

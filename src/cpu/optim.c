@@ -1,99 +1,81 @@
-/* optim.c - updates of a parameter in one pass over memory. */
+/* optim.c - updates of a parameter in one pass over memory.
+**
+** Each row of optim.def becomes a loop for each set of states that its
+** options may leave it with, so that what is not there costs nothing. */
 
 #include "cpu.h"
 
-static inline real root (real x) {
-#ifdef CPU_DOUBLE
-  return sqrt(x);
-#else
-  return sqrtf(x);
-#endif
-}
+#include "../core/vmath.h"
 
-/* One update: its arrays and its constants, all in the kernel's type. */
+/* One update: its arrays, and its constants in the kernel's type. */
+typedef struct Constants {
+  UPDATE(real);
+} Constants;
+
 typedef struct Pass {
   real *p, *s[3];
   const real *g;
-  real lr, decay, h[6], rest[2]; /* rest: 1 - h[0], 1 - h[1] */
-  bool flag[4], first;
+  Constants k;
 } Pass;
 
-static Pass pass_of (Tensor *p, const Tensor *g, Tensor *const *s,
-                     const Update *u) {
-  Pass a = { .p = tensor_data(p),
-             .g = tensor_data(g),
-             .lr = (real)u->lr,
-             .decay = (real)u->weight_decay,
-             .first = u->step == 1 };
-  for (int i = 0; i < 3; i++) a.s[i] = s[i] != NULL ? tensor_data(s[i]) : NULL;
-  for (int i = 0; i < 6; i++) a.h[i] = (real)u->h[i];
-  for (int i = 0; i < 2; i++) a.rest[i] = (real)(1 - u->h[i]);
-  for (int i = 0; i < 4; i++) a.flag[i] = u->flag[i];
-  return a;
-}
-
-/* h: momentum, dampening; flag: nesterov. */
-static void sgd_range (void *ud, int64_t lo, int64_t hi) {
-  const Pass *a = ud;
-  real *restrict p = a->p, *restrict m = a->s[0];
-  const real *restrict g = a->g;
-  const real lr = a->lr, decay = a->decay, mu = a->h[0];
-  const real keep = a->first ? 1 : 1 - a->h[1], old = a->first ? 0 : mu;
-  if (m == NULL) {
-    for (int64_t i = lo; i < hi; i++) p[i] -= lr * (g[i] + decay * p[i]);
-    return;
+/* a, b and c stay 0 where there is no such state. */
+#define FORMULA(name, needs, s0, s1, s2, ...) \
+  static inline __attribute__((always_inline)) void name##_loop( \
+      const Pass *x, int64_t lo, int64_t hi, const bool A, const bool B, \
+      const bool C) { \
+    real *restrict xp = x->p, *restrict xa = x->s[0], *restrict xb = x->s[1], \
+                   *restrict xc = x->s[2]; \
+    const real *restrict xg = x->g; \
+    const Constants k = x->k; \
+    _Pragma("omp simd") for (int64_t i = lo; i < hi; i++) { \
+      real p = xp[i], g = k.scale * xg[i] + k.couple * p; \
+      real a = A ? xa[i] : 0, b = B ? xb[i] : 0, c = C ? xc[i] : 0; \
+      __VA_ARGS__; \
+      xp[i] = p; \
+      if (A) xa[i] = a; \
+      if (B) xb[i] = b; \
+      if (C) xc[i] = c; \
+    } \
+  } \
+  static void name##_range(void *ud, int64_t lo, int64_t hi) { \
+    const Pass *x = ud; \
+    int have = \
+        (x->s[0] != NULL) | (x->s[1] != NULL) << 1 | (x->s[2] != NULL) << 2; \
+    const int may = \
+        needs | (s0 != NULL) | (s1 != NULL) << 1 | (s2 != NULL) << 2; \
+    CASE(name, needs, may, 0) \
+    CASE(name, needs, may, 1) \
+    CASE(name, needs, may, 2) \
+    CASE(name, needs, may, 3) \
+    CASE(name, needs, may, 4) \
+    CASE(name, needs, may, 5) \
+    CASE(name, needs, may, 6) \
+    CASE(name, needs, may, 7) \
   }
-  const real ahead = a->flag[0] ? mu : 1, plain = a->flag[0] ? 1 : 0;
-  for (int64_t i = lo; i < hi; i++) {
-    real d = g[i] + decay * p[i];
-    real v = old * m[i] + keep * d;
-    m[i] = v;
-    p[i] -= lr * (plain * d + ahead * v);
-  }
-}
 
-void CPU (sgd)(Tensor *p, const Tensor *g, Tensor *const *s, const Update *u) {
-  Pass a = pass_of(p, g, s, u);
-  threads_range(p->numel, GRAIN, sgd_range, &a);
-}
+/* The loop for one set of states, unless the row cannot have that. */
+#define CASE(name, needs, may, set) \
+  if (((set) & (needs)) == (needs) && ((set) & ~(may)) == 0 && have == (set)) \
+    name##_loop(x, lo, hi, (set)&1, ((set)&2) != 0, ((set)&4) != 0);
 
-/* h: beta1, beta2, eps, lr / (1 - beta1^t), 1 / sqrt(1 - beta2^t);
-** flag: decoupled decay, amsgrad. */
-static void adam_range (void *ud, int64_t lo, int64_t hi) {
-  const Pass *a = ud;
-  real *restrict p = a->p, *restrict m = a->s[0], *restrict v = a->s[1];
-  real *restrict most = a->s[2];
-  const real *restrict g = a->g;
-  const real b2 = a->h[1], r1 = a->rest[0], r2 = a->rest[1];
-  const real eps = a->h[2], step = a->h[3];
-  const real scale = a->h[4], shrink = 1 - (a->flag[0] ? a->lr * a->decay : 0);
-  const real couple = a->flag[0] ? 0 : a->decay;
-  if (a->flag[1]) {
-    for (int64_t i = lo; i < hi; i++) {
-      real d = g[i] + couple * p[i];
-      m[i] += r1 * (d - m[i]);
-      v[i] = b2 * v[i] + r2 * d * d;
-      most[i] = v[i] > most[i] ? v[i] : most[i];
-      p[i] = shrink * p[i] - step * m[i] / (root(most[i]) * scale + eps);
-    }
-    return;
-  }
-  for (int64_t i = lo; i < hi; i++) {
-    real d = g[i] + couple * p[i];
-    real mi = m[i] + r1 * (d - m[i]);
-    real vi = b2 * v[i] + r2 * d * d;
-    m[i] = mi;
-    v[i] = vi;
-    p[i] = shrink * p[i] - step * mi / (root(vi) * scale + eps);
-  }
-}
+#include "../core/optim.def"
+#undef FORMULA
 
-void CPU (adam)(Tensor *p, const Tensor *g, Tensor *const *s,
-                const Update *u) {
-  Pass a = pass_of(p, g, s, u);
-  a.h[3] = (real)(u->lr / (1 - pow(u->h[0], (double)u->step)));
-  a.h[4] = (real)(1 / sqrt(1 - pow(u->h[1], (double)u->step)));
-  threads_range(p->numel, GRAIN, adam_range, &a);
+static const Range ranges[] = {
+#define FORMULA(name, ...) name##_range,
+#include "../core/optim.def"
+#undef FORMULA
+};
+
+void CPU (optimize)(Formula row, Tensor *p, const Tensor *g, Tensor *const *s,
+                    const Update *u) {
+  Pass x = { .p = tensor_data(p), .g = tensor_data(g) };
+  for (int i = 0; i < 3; i++)
+    if (s != NULL && s[i] != NULL) x.s[i] = tensor_data(s[i]);
+  const double *from = (const double *)u;
+  real *to = (real *)&x.k;
+  for (size_t i = 0; i < sizeof *u / sizeof *from; i++) to[i] = (real)from[i];
+  threads_range(p->numel, GRAIN, ranges[row], &x);
 }
 
 /* Partial sums of blocks, so that the split does not change the result. */
@@ -105,6 +87,7 @@ typedef struct Squares {
 static void squares_range (void *ud, int64_t lo, int64_t hi) {
   const Squares *s = ud;
   double sum = 0;
+#pragma omp simd reduction(+ : sum)
   for (int64_t i = lo; i < hi; i++) sum += (double)s->x[i] * (double)s->x[i];
   s->part[lo / GRAIN] = sum;
 }

@@ -81,6 +81,22 @@ void fnn_fill_ (Tensor *x, double value) {
   kernel(x, fill)(x, value);
 }
 
+void fnn_lerp_ (Tensor *x, Tensor *y, double share) {
+  tensor_check_device("lerp_", x, y);
+  tensor_check_float("lerp_", x);
+  if (!tensor_same_shape(x, y))
+    fnn_throw(FNN_ESHAPE, "lerp_: expected shape %s, got %s", shape_text(x),
+              shape_text(y));
+  tensor_check_write("lerp_", x);
+  check_operand("lerp", y);
+  Update u = { .scale = 1, .step = share };
+  Tensor *to = tensor_dense(x);
+  y = tensor_convert(tensor_dense(apart_from(x, y)), (fnn_Dtype)x->dtype);
+  tensor_written(x);
+  kernel(to, optimize)(FORMULA_lerp, to, y, NULL, &u);
+  if (to->storage != x->storage) kernel(x, copy)(x, to);
+}
+
 void fnn_copy_ (Tensor *x, Tensor *y) {
   int64_t shape[FNN_MAXDIM];
   tensor_check_device("copy_", x, y);

@@ -7,49 +7,226 @@ over memory. Params without a gradient, and frozen ones, are left alone. What it
 remembers of a Param is kept in the Param, and moves with it.
 
 The parameters are a list, as model:parameters() gives it, or a list of groups
-with options of their own: { { params = a, lr = 1 }, { params = b } }.
+with options of their own: { { params = a, lr = 1 }, { params = b } }. Defaults
+are PyTorch's. These options are of all: lr, the learning rate; weight_decay,
+which adds that share of the weight to its gradient, or, where it is said to be
+of the weight itself, takes lr times that share off the weight; maximize, which
+goes up instead of down.
 
 optim.SGD(params: Param[]|table[], options?: table) -> Optimizer
   Gradient descent, with momentum if asked.
-  lr: number = 0.01           the learning rate
-  momentum: number = 0        the share of the last step that goes on
-  dampening: number = 0       how much less a gradient counts with momentum
-  weight_decay: number = 0    times the weight, added to its gradient
-  nesterov: boolean = false   looks ahead along the momentum
+  lr: number = 0.001           the learning rate
+  momentum: number = 0         the share of the last step that goes on
+  dampening: number = 0        how much less a gradient counts with momentum
+  nesterov: boolean = false    looks ahead along the momentum
+  weight_decay: number = 0     the share of the weight that decays
+  maximize: boolean = false    goes up, not down
 
 optim.Adam(params: Param[]|table[], options?: table) -> Optimizer
   Steps scaled by running means of the gradient and its square (Kingma and Ba
   2015, arXiv:1412.6980).
-  lr: number = 0.001                the learning rate
-  betas: table = { 0.9, 0.999 }     how slowly the two means follow
-  eps: number = 1e-8                added to the root of the second
-  weight_decay: number = 0          times the weight, added to its gradient
-  amsgrad: boolean = false          uses the largest second mean so far
+  lr: number = 0.001               the learning rate
+  betas: table = { 0.9, 0.999 }    how slowly the two means follow
+  eps: number = 1e-8               added to the root of the second
+  amsgrad: boolean = false         uses the largest second mean so far
+  weight_decay: number = 0         the share of the weight that decays
+  maximize: boolean = false        goes up, not down
 
 optim.AdamW(params: Param[]|table[], options?: table) -> Optimizer
-  Adam with weight decay applied to the weight itself (Loshchilov and Hutter
-  2019, arXiv:1711.05101). The options of Adam, weight_decay 0.01 by default.
+  Adam with decay of the weight itself (Loshchilov and Hutter 2019,
+  arXiv:1711.05101). The options of Adam, weight_decay 0.01 by default.
 
-Optimizer:step()
-  Changes the weights by their gradients.
+optim.RAdam(params: Param[]|table[], options?: table) -> Optimizer
+  Adam that takes plain steps until the variance can be relied on (Liu et al.
+  2020, arXiv:1908.03265).
+  lr: number = 0.001                         the learning rate
+  betas: table = { 0.9, 0.999 }              how slowly the two means follow
+  eps: number = 1e-8                         added to the root
+  decoupled_weight_decay: boolean = false    decay of the weight itself
+  weight_decay: number = 0                   the share of the weight that decays
+  maximize: boolean = false                  goes up, not down
+
+optim.NAdam(params: Param[]|table[], options?: table) -> Optimizer
+  Adam that looks ahead along its momentum (Dozat 2016).
+  lr: number = 0.002                         the learning rate
+  betas: table = { 0.9, 0.999 }              how slowly the two means follow
+  eps: number = 1e-8                         added to the root
+  momentum_decay: number = 0.004             how the momentum grows
+  decoupled_weight_decay: boolean = false    decay of the weight itself
+  weight_decay: number = 0                   the share of the weight that decays
+  maximize: boolean = false                  goes up, not down
+
+optim.Adamax(params: Param[]|table[], options?: table) -> Optimizer
+  Adam with the largest gradient of late in the place of the mean square
+  (Kingma and Ba, section 7).
+  lr: number = 0.002               the learning rate
+  betas: table = { 0.9, 0.999 }    how slowly the two means follow
+  eps: number = 1e-8               added to the root
+  weight_decay: number = 0         the share of the weight that decays
+  maximize: boolean = false        goes up, not down
+
+optim.Lion(params: Param[]|table[], options?: table) -> Optimizer
+  The sign of a mean of gradients: each element moves by lr (Chen et al. 2023,
+  arXiv:2302.06675). Decay is of the weight itself.
+  lr: number = 0.0001             the learning rate
+  betas: table = { 0.9, 0.99 }    of the mean that moves, and the one kept
+  weight_decay: number = 0        the share of the weight that decays
+  maximize: boolean = false       goes up, not down
+
+optim.RMSprop(params: Param[]|table[], options?: table) -> Optimizer
+  Steps over the root of a running mean square.
+  lr: number = 0.01            the learning rate
+  alpha: number = 0.99         how slowly it follows
+  eps: number = 1e-8           added to the root
+  momentum: number = 0         the share of the last step that goes on
+  centered: boolean = false    the variance in the place of the mean square
+  weight_decay: number = 0     the share of the weight that decays
+  maximize: boolean = false    goes up, not down
+
+optim.Adagrad(params: Param[]|table[], options?: table) -> Optimizer
+  Steps over the root of the sum of all squares so far (Duchi et al. 2011).
+  lr: number = 0.01                        the learning rate
+  lr_decay: number = 0                     the rate falls by 1 / (1 + this n)
+  initial_accumulator_value: number = 0    where the sum starts
+  eps: number = 1e-10                      added to the root
+  weight_decay: number = 0                 the share of the weight that decays
+  maximize: boolean = false                goes up, not down
+
+optim.Adadelta(params: Param[]|table[], options?: table) -> Optimizer
+  Steps in the units of the weight: over the root of a mean square of gradients,
+  times that of the steps (Zeiler 2012, arXiv:1212.5701).
+  lr: number = 1               the learning rate
+  rho: number = 0.9            how slowly both follow
+  eps: number = 1e-6           added under both roots
+  weight_decay: number = 0     the share of the weight that decays
+  maximize: boolean = false    goes up, not down
+
+optim.Adafactor(params: Param[]|table[], options?: table) -> Optimizer
+  The mean squares of a matrix kept as those of its rows and columns: hardly
+  any memory (Shazeer and Stern 2018, arXiv:1804.04235). Steps are relative to
+  the size of the weight. Decay is of the weight itself.
+  lr: number = 0.01             the most of a relative step
+  beta2_decay: number = -0.8    the power of the step by which means slow down
+  eps1: number                  keeps roots from 0; the dtype's if not given
+  eps2: number = 0.001          the least size that a weight counts with
+  d: number = 1                 the most that an update's size may be
+  weight_decay: number = 0      the share of the weight that decays
+  maximize: boolean = false     goes up, not down
+
+optim.Muon(params: Param[]|table[], options?: table) -> Optimizer
+  Momentum made orthogonal, for the matrices of hidden layers (Jordan et al.
+  2024); other parameters are AdamW's. PyTorch iterates in bf16, this in the
+  dtype of the parameter. Decay is of the weight itself.
+  lr: number = 0.001             the learning rate
+  weight_decay: number = 0.1     the share of the weight that decays
+  momentum: number = 0.95        the share of the last step that goes on
+  nesterov: boolean = true       looks ahead along the momentum
+  ns_coefficients: table         of the iteration: { 3.4445, -4.775, 2.0315 }
+  ns_steps: integer = 5          how often it is done
+  eps: number = 1e-7             the least norm that is divided by
+  adjust_lr_fn: string           the rate for a shape: "original" if not given
+  maximize: boolean = false      goes up, not down
+  adjust_lr_fn may also be "match_rms_adamw", with which the rates of AdamW
+  will do, or "spectral_unclamped".
+
+optim.LBFGS(params: Param[], options?: table) -> table
+  Quasi-Newton steps for small smooth problems (Nocedal and Wright 2006).
+  step(f) calls f, which drops the gradients, computes the loss, walks back from
+  it and returns it; more than once a step. One group of parameters.
+  lr: number = 1                     the learning rate
+  max_iter: integer = 20             iterations a step
+  max_eval: integer                  calls of f a step; 5/4 of max_iter
+  tolerance_grad: number = 1e-7      ends at a gradient so small
+  tolerance_change: number = 1e-9    ends at a change so small
+  history_size: integer = 100        steps remembered
+  line_search_fn: string             "strong_wolfe": finds the length of a step
+  maximize: boolean = false          goes up, not down
+
+optim.Lookahead(optimizer: Optimizer|table, options?: table) -> table
+  An optimizer around another: every k steps, slow weights go a part of the way
+  to where it went, and it goes on from there (Zhang et al. 2019,
+  arXiv:1907.08610).
+  k: integer = 5         how many steps
+  alpha: number = 0.5    how much of the way
+
+optim.optimizer(name: string, options?: table, parent?: table) -> table
+  A new class of optimizers. Calling it with parameters and options makes one,
+  which has all methods below. options names all there are and what they are
+  when not given. Give the class update(self, p, g, state, group), which changes
+  the Param p by its gradient g: state is what is kept of p, a table that update
+  fills with tensors, numbers or lists of them; group has the options. Recording
+  is off in it. A class may have check(self, options), which raises.
+
+optim.decay_groups(model: Module, options?: table) -> table[]
+  Two groups for an optimizer: weights that decay, and those that are spared
+  (biases, what has one dimension, all of a normalization). options are of both.
+  weight_decay: number = 0.01    of the first
+
+Optimizer:step(options?: table) -> number|nil
+  Changes the weights by their gradients, which stay as they are. With options
+  it returns the Euclidean length of all gradients, scaled, before clipping.
+  scale: number = 1    times the gradients: 1/k after k batches
+  max_norm: number     the most that their length may be
 
 Optimizer:zero_grad()
   Drops the gradients of all its Params.
 
-Optimizer:lr(group?: integer) -> number
+Optimizer:learning_rate(group?: integer) -> number
   The learning rate of a group, the first without one.
 
+Optimizer:set_learning_rate(lr: number, group?: integer)
+  Changes the learning rate of a group, or of all, and nothing else.
+
+Optimizer:lr(group?: integer) -> number
+  learning_rate, shorter.
+
 Optimizer:set_lr(lr: number, group?: integer)
-  Changes the learning rate of a group, or of all.
+  set_learning_rate, shorter.
+
+Optimizer:groups() -> table[]
+  The groups: their options, and their params as a list.
+
+Optimizer:add_group(group: table) -> Optimizer
+  Adds a group: params, and options over the defaults.
+
+Optimizer:set_options(options: table, group?: integer) -> Optimizer
+  Changes options of a group, or of all.
 
 Optimizer:parameters() -> Param[]
   All Params, in the order of their groups.
 
-Optimizer:state() -> table
-  What is needed to go on later: the step and state tensors of each Param.
+Optimizer:name() -> string
+  "AdamW".
 
-Optimizer:load_state(state: table)
-  Takes back what state returned, for the same parameters in the same order.
+Optimizer:state_dict() -> table
+  What is needed to go on later: tensors by name ("0.exp_avg": the place of the
+  parameter, from 0, and PyTorch's name), as a list of names and a table; steps
+  and options in [".state"].
+
+Optimizer:load_state_dict(state: table) -> Optimizer
+  Takes back what state_dict returned, options too, for parameters of the same
+  shapes in the same order. Raises, with nothing changed, when it does not fit.
+
+Optimizer:save(path: string) -> Optimizer
+  Writes state_dict as a safetensors file, whole or not at all.
+
+Optimizer:load(path: string) -> Optimizer
+  load_state_dict from such a file.
+
+# Averages of weights
+
+An average follows the weights: call a:update() after each step of the
+optimizer. a:averaged(f, ...) calls f with the averages in the place of the
+weights; a:swap() exchanges them, and a second one back. state_dict,
+load_state_dict, save and load are as an optimizer's. Buffers are not averaged.
+
+optim.Ema(params: Module|Param[], options?: table) -> table
+  The running mean: decay times the average, plus 1 - decay times the weight.
+  decay: number = 0.999    what stays of the average
+
+optim.SWA(params: Module|Param[]) -> table
+  The mean of the weights at all updates (Izmailov et al. 2018,
+  arXiv:1803.05407).
 
 # Gradients at large
 

@@ -142,6 +142,9 @@ fnn.where(condition: Tensor, x: Tensor|number, y: Tensor|number) -> Tensor
 Tensor:masked_fill(mask: Tensor, value: number) -> Tensor
   value where mask is true, else x.
 
+Tensor:lerp_(y: Tensor, share: number) -> Tensor
+  Moves x that share of the way to y, which has its shape, in one pass.
+
 Tensor:fill_(value: number) -> Tensor
   Writes one value everywhere.
 

@@ -1,0 +1,103 @@
+local fnn = require "fnn"
+local nn, optim = fnn.nn, fnn.optim
+
+local function fails (text, f, ...)
+  local ok, message = pcall(f, ...)
+  assert.is_false(ok)
+  assert.truthy(message:find(text, 1, true), message)
+end
+
+local function param (v)
+  return fnn.Param(fnn.tensor({ v }, { dtype = "f64" }))
+end
+
+local path
+before_each(function () path = os.tmpname() end)
+after_each(function () os.remove(path) end)
+
+describe("Ema", function ()
+  it("has its closed form", function ()
+    local p, d = param(2), 0.9
+    local ema = optim.Ema({ p }, { decay = d })
+    local want = d ^ 10 * 2
+    for i = 1, 10 do
+      p:set(fnn.tensor({ i / 4 }, { dtype = "f64" }))
+      ema:update()
+      want = want + (1 - d) * d ^ (10 - i) * (i / 4)
+    end
+    assert.near(want, ema:averaged(function () return p:item() end), 1e-14)
+    assert.equal(2.5, p:item())
+    assert.equal(10, ema:updates())
+  end)
+
+  it("swaps in and out without losing a bit", function ()
+    local model = nn.Linear(3, 2)
+    local ema = optim.Ema(model, { decay = 0.5 })
+    local before = model.weight:detach():clone()
+    model.weight:set(before + 1)
+    ema:update()
+    local raw = model.weight:detach():clone()
+    ema:swap()
+    assert.near(0.5, (model.weight - before):mean():item(), 1e-6)
+    fails("swapped in", ema.update, ema)
+    fails("swapped in", ema.state_dict, ema)
+    ema:swap()
+    assert.is_true(model.weight:eq(raw):all():item())
+  end)
+
+  it("swaps out when the function raises", function ()
+    local p = param(1)
+    local ema = optim.Ema({ p })
+    p:set(fnn.tensor({ 3 }, { dtype = "f64" }))
+    fails("stop", ema.averaged, ema, function () error "stop" end)
+    assert.equal(3, p:item())
+  end)
+
+  it("is saved", function ()
+    local p = param(1)
+    local ema = optim.Ema({ p }, { decay = 0.75 })
+    p:set(fnn.tensor({ 3 }, { dtype = "f64" }))
+    ema:update():save(path)
+    local other = optim.Ema({ p })
+    other:load(path)
+    assert.equal(1, other:updates())
+    assert.equal(1.5, other:averaged(function () return p:item() end))
+    assert.equal(0.75, other:groups()[1].decay)
+    local swa = optim.SWA { p }
+    fails("the state of Ema does not fit SWA", swa.load, swa, path)
+    local two = optim.Ema { p, param(1) }
+    fails("the state of 1 parameters does not fit 2", two.load, two, path)
+    assert.equal("Ema of 1 parameters, 1 updates", tostring(other))
+  end)
+
+  it("checks its options", function ()
+    fails("decay must be in [0, 1]", optim.Ema, { param(1) }, { decay = 2 })
+    fails("unknown option 'deca'", optim.Ema, { param(1) }, { deca = 1 })
+    fails("expected a list of Params", optim.Ema, 1)
+  end)
+end)
+
+describe("SWA", function ()
+  it("is the mean of the weights at its updates", function ()
+    local p = param(100)
+    local swa = optim.SWA { p }
+    for i = 1, 7 do
+      p:set(fnn.tensor({ i * i }, { dtype = "f64" }))
+      swa:update()
+    end
+    assert.near(20, swa:averaged(function () return p:item() end), 1e-13)
+    assert.equal(49, p:item())
+  end)
+
+  it("goes on where it was saved", function ()
+    local p = param(1)
+    local swa = optim.SWA { p }
+    swa:update()
+    swa:save(path)
+    local other = optim.SWA { p }
+    other:load(path)
+    p:set(fnn.tensor({ 4 }, { dtype = "f64" }))
+    other:update()
+    assert.equal(2.5, other:averaged(function () return p:item() end))
+  end)
+end)
