@@ -238,6 +238,12 @@ function Tensor:view(...) end
 ---@return fnn.Tensor
 function Tensor:flatten(first, last) end
 
+---A dimension as several, of these sizes, one of which may be -1.
+---@param dim integer
+---@param sizes integer[]
+---@return fnn.Tensor
+function Tensor:unflatten(dim, sizes) end
+
 ---Without a dimension of size 1, or without all such.
 ---@param dim? integer
 ---@return fnn.Tensor
@@ -800,21 +806,24 @@ function Tensor:softmax(dim) end
 ---@return fnn.Tensor
 function Tensor:log_softmax(dim) end
 
----Shifts and scales each part of the last n dimensions (1) to mean 0 and
----variance 1, then times weight plus bias. eps (1e-5) is added to the variance.
----@param n? integer
----@param weight? fnn.Tensor
----@param bias? fnn.Tensor
----@param eps? number
----@return fnn.Tensor
-function Tensor:layer_norm(n, weight, bias, eps) end
-
 ---Zeroes each element with probability p (0.5) and scales the rest by
 ---1 / (1 - p).
 ---@param p? number
 ---@param options? table
 ---@return fnn.Tensor
 function Tensor:dropout(p, options) end
+
+---The same for whole channels of (n, channels, l).
+---@param p? number
+---@param options? table
+---@return fnn.Tensor
+function Tensor:dropout1d(p, options) end
+
+---The same for whole channels of (n, channels, h, w).
+---@param p? number
+---@param options? table
+---@return fnn.Tensor
+function Tensor:dropout2d(p, options) end
 
 ---The sum. Of no elements it is 0.
 ---@param dims? integer
@@ -1017,15 +1026,6 @@ function Tensor:logsumexp(...) end
 ---@param dim integer
 ---@return fnn.Tensor
 function Tensor:cumsum(dim) end
-
----The last n (1) dimensions scaled to mean 0 and variance 1, then times weight
----plus bias.
----@param n? integer
----@param weight? fnn.Tensor
----@param bias? fnn.Tensor
----@param eps? number
----@return fnn.Tensor
-function Tensor:layer_norm(n, weight, bias, eps) end
 
 ---Seeds the state's generator. Seeds from 2^63 on are given in decimal digits.
 ---@param seed integer|string
@@ -1451,26 +1451,35 @@ function fnn.nn.Linear(inputs, outputs, options) end
 ---@return fnn.Module
 function fnn.nn.Embedding(count, dim, options) end
 
----The last dimensions scaled to mean 0 and variance 1, then by a weight and a
----bias.
----eps: number = 1e-5        keeps the division finite
----affine: boolean = true    whether it has weight and bias
----@param size integer|integer[]
----@param options? table
----@return fnn.Module
-function fnn.nn.LayerNorm(size, options) end
-
 ---In training zeroes each element with probability p (0.5) and scales the rest.
 ---@param p? number
 ---@param options? table
 ---@return fnn.Module
 function fnn.nn.Dropout(p, options) end
 
+---The same for whole channels of (n, channels, l).
+---@param p? number
+---@param options? table
+---@return fnn.Module
+function fnn.nn.Dropout1d(p, options) end
+
+---The same for whole channels of (n, channels, h, w).
+---@param p? number
+---@param options? table
+---@return fnn.Module
+function fnn.nn.Dropout2d(p, options) end
+
 ---Dimensions first (2) to last (-1) as one.
 ---@param first? integer
 ---@param last? integer
 ---@return fnn.Module
 function fnn.nn.Flatten(first, last) end
+
+---A dimension as several, of these sizes.
+---@param dim integer
+---@param sizes integer[]
+---@return fnn.Module
+function fnn.nn.Unflatten(dim, sizes) end
 
 ---x as it is.
 ---@return fnn.Module
@@ -1524,7 +1533,7 @@ function fnn.nn.ELU(alpha) end
 function fnn.nn.SELU() end
 
 ---gelu.
----approximate: string = "none"    or "tanh"
+---approximate: string = "none"    or "tanh", "quick"
 ---@param options? table
 ---@return fnn.Module
 function fnn.nn.GELU(options) end
@@ -1688,6 +1697,340 @@ function fnn.nn.init.kaiming_normal_(x, options) end
 ---@param slope? number
 ---@return number
 function fnn.nn.init.gain(activation, slope) end
+
+---Over each part of the last n dimensions (1), whose shape weight and bias have.
+---eps is 1e-5.
+---@param n? integer
+---@param weight? fnn.Tensor
+---@param bias? fnn.Tensor
+---@param eps? number
+---@return fnn.Tensor
+function Tensor:layer_norm(n, weight, bias, eps) end
+
+---The same without the mean: x / sqrt(mean of x^2 + eps) times weight. eps is
+---1e-6.
+---@param n? integer
+---@param weight? fnn.Tensor
+---@param eps? number
+---@return fnn.Tensor
+function Tensor:rms_norm(n, weight, eps) end
+
+---Each channel over the whole batch, by the mean and variance given; without
+---them, or in training, by those of the batch, towards which the given ones
+---then move (var towards that of a sample).
+---training: boolean         true without mean and var
+---momentum: number = 0.1    how far they move
+---eps: number = 1e-5        keeps the division finite
+---@param mean? fnn.Tensor
+---@param var? fnn.Tensor
+---@param weight? fnn.Tensor
+---@param bias? fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function Tensor:batch_norm(mean, var, weight, bias, options) end
+
+---Each group of channels of each image. eps is 1e-5.
+---@param groups integer
+---@param weight? fnn.Tensor
+---@param bias? fnn.Tensor
+---@param eps? number
+---@return fnn.Tensor
+function Tensor:group_norm(groups, weight, bias, eps) end
+
+---Each channel of each image. eps is 1e-5.
+---@param weight? fnn.Tensor
+---@param bias? fnn.Tensor
+---@param eps? number
+---@return fnn.Tensor
+function Tensor:instance_norm(weight, bias, eps) end
+
+---layer_norm over dimensions of these sizes.
+---eps: number = 1e-5        keeps the division finite
+---affine: boolean = true    whether it has weight and bias
+---@param size integer|integer[]
+---@param options? table
+---@return fnn.Module
+function fnn.nn.LayerNorm(size, options) end
+
+---rms_norm over dimensions of these sizes.
+---eps: number = 1e-6        keeps the division finite
+---affine: boolean = true    whether it has a weight
+---@param size integer|integer[]
+---@param options? table
+---@return fnn.Module
+function fnn.nn.RMSNorm(size, options) end
+
+---batch_norm of (n, channels) or (n, channels, l): in training by the batch, in
+---evaluation by running statistics, which are buffers: running_mean,
+---running_var, num_batches_tracked.
+---eps: number = 1e-5                    keeps the division finite
+---momentum: number|boolean = 0.1        false: the mean of all batches
+---affine: boolean = true                whether it has weight and bias
+---track_running_stats: boolean = true   without, always by the batch
+---@param channels integer
+---@param options? table
+---@return fnn.Module
+function fnn.nn.BatchNorm1d(channels, options) end
+
+---The same for (n, channels, h, w).
+---@param channels integer
+---@param options? table
+---@return fnn.Module
+function fnn.nn.BatchNorm2d(channels, options) end
+
+---The same for (n, channels, d, h, w).
+---@param channels integer
+---@param options? table
+---@return fnn.Module
+function fnn.nn.BatchNorm3d(channels, options) end
+
+---group_norm.
+---eps: number = 1e-5        keeps the division finite
+---affine: boolean = true    whether it has weight and bias
+---@param groups integer
+---@param channels integer
+---@param options? table
+---@return fnn.Module
+function fnn.nn.GroupNorm(groups, channels, options) end
+
+---instance_norm of (n, channels, l) or (channels, l).
+---eps: number = 1e-5         keeps the division finite
+---affine: boolean = false    whether it has weight and bias
+---@param channels integer
+---@param options? table
+---@return fnn.Module
+function fnn.nn.InstanceNorm1d(channels, options) end
+
+---The same for (n, channels, h, w) or (channels, h, w).
+---@param channels integer
+---@param options? table
+---@return fnn.Module
+function fnn.nn.InstanceNorm2d(channels, options) end
+
+---The same for (n, channels, d, h, w) or (channels, d, h, w).
+---@param channels integer
+---@param options? table
+---@return fnn.Module
+function fnn.nn.InstanceNorm3d(channels, options) end
+
+---The largest of each window; of equal ones the first, and NaN over all.
+---stride: integer|integer[]           from window to window; default: kernel
+---padding: integer|integer[] = 0      on each side, at most half of the kernel
+---dilation: integer|integer[] = 1     from place to place in a window
+---ceil_mode: boolean = false          a window that sticks out counts too
+---return_indices: boolean = false     also where they are: h * width + w, from 0
+---@param kernel integer|integer[]
+---@param options? table
+---@return fnn.Tensor
+---@return fnn.Tensor
+function Tensor:max_pool2d(kernel, options) end
+
+---The same of signals.
+---@param kernel integer
+---@param options? table
+---@return fnn.Tensor
+---@return fnn.Tensor
+function Tensor:max_pool1d(kernel, options) end
+
+---The mean of each window. Options as of max_pool2d but for dilation.
+---count_include_pad: boolean = true   padding counts as zeros
+---@param kernel integer|integer[]
+---@param options? table
+---@return fnn.Tensor
+function Tensor:avg_pool2d(kernel, options) end
+
+---The same of signals.
+---@param kernel integer
+---@param options? table
+---@return fnn.Tensor
+function Tensor:avg_pool1d(kernel, options) end
+
+---The largest of windows that divide the image into as many as size says; false
+---in a table keeps a dimension.
+---return_indices: boolean = false     also where they are
+---@param size integer|table
+---@param options? table
+---@return fnn.Tensor
+---@return fnn.Tensor
+function Tensor:adaptive_max_pool2d(size, options) end
+
+---The same of signals.
+---@param size integer
+---@param options? table
+---@return fnn.Tensor
+---@return fnn.Tensor
+function Tensor:adaptive_max_pool1d(size, options) end
+
+---The mean of such windows.
+---@param size integer|table
+---@return fnn.Tensor
+function Tensor:adaptive_avg_pool2d(size) end
+
+---The same of signals.
+---@param size integer
+---@return fnn.Tensor
+function Tensor:adaptive_avg_pool1d(size) end
+
+---max_pool2d with these options.
+---@param kernel integer|integer[]
+---@param options? table
+---@return fnn.Module
+function fnn.nn.MaxPool2d(kernel, options) end
+
+---max_pool1d with these options.
+---@param kernel integer
+---@param options? table
+---@return fnn.Module
+function fnn.nn.MaxPool1d(kernel, options) end
+
+---avg_pool2d with these options.
+---@param kernel integer|integer[]
+---@param options? table
+---@return fnn.Module
+function fnn.nn.AvgPool2d(kernel, options) end
+
+---avg_pool1d with these options.
+---@param kernel integer
+---@param options? table
+---@return fnn.Module
+function fnn.nn.AvgPool1d(kernel, options) end
+
+---adaptive_max_pool2d.
+---@param size integer|table
+---@param options? table
+---@return fnn.Module
+function fnn.nn.AdaptiveMaxPool2d(size, options) end
+
+---adaptive_max_pool1d.
+---@param size integer
+---@param options? table
+---@return fnn.Module
+function fnn.nn.AdaptiveMaxPool1d(size, options) end
+
+---adaptive_avg_pool2d.
+---@param size integer|table
+---@return fnn.Module
+function fnn.nn.AdaptiveAvgPool2d(size) end
+
+---adaptive_avg_pool1d.
+---@param size integer
+---@return fnn.Module
+function fnn.nn.AdaptiveAvgPool1d(size) end
+
+---An image (n, channels, h, w) or a signal (n, channels, l) in another size.
+---size: integer|integer[]             the new one, or
+---scale_factor: number|number[]       how many times the old one
+---mode: string = "nearest"            or "linear" (signals), "bilinear",
+---                                    "bicubic" (images)
+---align_corners: boolean = false      the outermost centres meet, not the edges
+---@param options table
+---@return fnn.Tensor
+function Tensor:interpolate(options) end
+
+---Channels as pixels: (..., c * factor^2, h, w) to (..., c, h * factor,
+---w * factor).
+---@param factor integer
+---@return fnn.Tensor
+function Tensor:pixel_shuffle(factor) end
+
+---The way back.
+---@param factor integer
+---@return fnn.Tensor
+function Tensor:pixel_unshuffle(factor) end
+
+---interpolate with these options.
+---@param options table
+---@return fnn.Module
+function fnn.nn.Upsample(options) end
+
+---pixel_shuffle.
+---@param factor integer
+---@return fnn.Module
+function fnn.nn.PixelShuffle(factor) end
+
+---pixel_unshuffle.
+---@param factor integer
+---@return fnn.Module
+function fnn.nn.PixelUnshuffle(factor) end
+
+---a sigmoid(b) of the halves a and b.
+---@param dim? integer
+---@return fnn.Tensor
+function Tensor:glu(dim) end
+
+---silu(a) b of the halves a and b.
+---@param dim? integer
+---@return fnn.Tensor
+function Tensor:swiglu(dim) end
+
+---a gelu(b) of the halves a and b.
+---@param dim? integer
+---@return fnn.Tensor
+function Tensor:geglu(dim) end
+
+---x * sigmoid(y), in one pass.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:mul_sigmoid(y) end
+
+---x * silu(y), in one pass.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:mul_silu(y) end
+
+---x * gelu(y), in one pass.
+---@param y fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:mul_gelu(y) end
+
+---x where it is positive, else slope * x.
+---@param slope fnn.Tensor|number
+---@return fnn.Tensor
+function Tensor:leaky(slope) end
+
+---leaky with one slope, or one a channel (dimension 2 of x).
+---@param weight fnn.Tensor
+---@return fnn.Tensor
+function Tensor:prelu(weight) end
+
+---x A y for each matrix A in weight (outputs, n, m): x (..., n) and y (..., m)
+---give (..., outputs).
+---@param y fnn.Tensor
+---@param weight fnn.Tensor
+---@param bias? fnn.Tensor
+---@return fnn.Tensor
+function Tensor:bilinear(y, weight, bias) end
+
+---glu along dim (-1).
+---@param dim? integer
+---@return fnn.Module
+function fnn.nn.GLU(dim) end
+
+---swiglu along dim (-1).
+---@param dim? integer
+---@return fnn.Module
+function fnn.nn.SwiGLU(dim) end
+
+---geglu along dim (-1).
+---@param dim? integer
+---@return fnn.Module
+function fnn.nn.GEGLU(dim) end
+
+---prelu with one slope (1), or one a channel.
+---init: number = 0.25    where the slopes start
+---@param count? integer
+---@param options? table
+---@return fnn.Module
+function fnn.nn.PReLU(count, options) end
+
+---bilinear of two inputs: layer(x, y).
+---bias: boolean = true    whether it has one
+---@param first integer
+---@param second integer
+---@param outputs integer
+---@param options? table
+---@return fnn.Module
+function fnn.nn.Bilinear(first, second, outputs, options) end
 
 ---How badly logits x (n, classes) or (n, classes, ...) predict class ids, or
 ---probabilities of the logits' shape. The mean is over the weights of the ids

@@ -308,6 +308,8 @@ void open_graph (lua_State *L);
 void open_memory (lua_State *L);
 void open_random (lua_State *L);
 void open_math (lua_State *L);
+void open_norm (lua_State *L);
+void open_pool (lua_State *L);
 void open_loss (lua_State *L);
 void open_view (lua_State *L);
 void open_index (lua_State *L);

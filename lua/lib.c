@@ -269,6 +269,8 @@ static int open_parts (lua_State *L) {
   open_memory(L);
   open_random(L);
   open_math(L);
+  open_norm(L);
+  open_pool(L);
   open_loss(L);
   open_view(L);
   open_index(L);

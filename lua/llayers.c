@@ -112,18 +112,111 @@ static int init_dropout (lua_State *L) {
 static const char *const norm_options[] = { "eps", "affine", "dtype", "device",
                                             NULL };
 
-static int init_layer_norm (lua_State *L) {
+/* size | { sizes } [, options] */
+static int init_last_norm (lua_State *L, bool rms) {
   void **box = checkbox(L);
   int64_t shape[FNN_MAXDIM];
   int next = 3, n = 1;
   if (lua_istable(L, 2)) n = checkshape(L, 2, shape, &next);
   else shape[0] = checksize(L, 2, "size");
   int o = lastoptions(L, next, norm_options);
+  double eps = opt_number(L, o, "eps", rms ? 1e-6 : 1e-5);
+  bool affine = opt_boolean(L, o, "affine", true);
+  fnn_Dtype t = opt_dtype(L, o, getlib(L)->dtype);
+  const fnn_Device *d = opt_device(L, o);
+  guard(L, become(box, (rms ? fnn_nn_rms_norm : fnn_nn_layer_norm)(
+                           n, shape, eps, affine, t, d)));
+  return expose(L);
+}
+
+static int init_layer_norm (lua_State *L) { return init_last_norm(L, false); }
+static int init_rms_norm (lua_State *L) { return init_last_norm(L, true); }
+
+static const char *const batch_norm_options[] = {
+  "eps", "momentum", "affine", "track_running_stats", "dtype", "device", NULL
+};
+
+/* momentum false: the mean of all batches, as PyTorch's None. */
+static double opt_momentum (lua_State *L, int o) {
+  bool none = false;
+  if (o != 0) {
+    none = lua_getfield(L, o, "momentum") == LUA_TBOOLEAN &&
+           !lua_toboolean(L, -1);
+    lua_pop(L, 1);
+  }
+  if (none) return -1;
+  double momentum = opt_number(L, o, "momentum", 0.1);
+  if (!(momentum >= 0 && momentum <= 1))
+    raise_error(L,
+                "%s: option 'momentum': expected a number from 0 to 1, or "
+                "false, got %f",
+                push_class_name(L, 1), momentum);
+  return momentum;
+}
+
+static int init_batch_norm (lua_State *L, int dims) {
+  void **box = checkbox(L);
+  int64_t channels = checksize(L, 2, "channels");
+  int o = lastoptions(L, 3, batch_norm_options);
+  fnn_BatchNormOptions b = { .eps = opt_number(L, o, "eps", 1e-5),
+                             .momentum = opt_momentum(L, o),
+                             .affine = opt_boolean(L, o, "affine", true),
+                             .track_running_stats = opt_boolean(
+                                 L, o, "track_running_stats", true) };
+  fnn_Dtype t = opt_dtype(L, o, getlib(L)->dtype);
+  const fnn_Device *d = opt_device(L, o);
+  guard(L, become(box, fnn_nn_batch_norm(dims, channels, &b, t, d)));
+  return expose(L);
+}
+
+static int init_group_norm (lua_State *L) {
+  void **box = checkbox(L);
+  int64_t groups = checksize(L, 2, "groups");
+  int64_t channels = checksize(L, 3, "channels");
+  int o = lastoptions(L, 4, norm_options);
   double eps = opt_number(L, o, "eps", 1e-5);
   bool affine = opt_boolean(L, o, "affine", true);
   fnn_Dtype t = opt_dtype(L, o, getlib(L)->dtype);
   const fnn_Device *d = opt_device(L, o);
-  guard(L, become(box, fnn_nn_layer_norm(n, shape, eps, affine, t, d)));
+  guard(L,
+        become(box, fnn_nn_group_norm(groups, channels, eps, affine, t, d)));
+  return expose(L);
+}
+
+static int init_instance_norm (lua_State *L, int dims) {
+  void **box = checkbox(L);
+  int64_t channels = checksize(L, 2, "channels");
+  int o = lastoptions(L, 3, norm_options);
+  double eps = opt_number(L, o, "eps", 1e-5);
+  bool affine = opt_boolean(L, o, "affine", false);
+  fnn_Dtype t = opt_dtype(L, o, getlib(L)->dtype);
+  const fnn_Device *d = opt_device(L, o);
+  guard(L,
+        become(box, fnn_nn_instance_norm(dims, channels, eps, affine, t, d)));
+  return expose(L);
+}
+
+#define BY_DIMS(name) \
+  static int name##1d(lua_State * L) { return name(L, 1); } \
+  static int name##2d(lua_State * L) { return name(L, 2); } \
+  static int name##3d(lua_State * L) { return name(L, 3); }
+
+BY_DIMS(init_batch_norm)
+BY_DIMS(init_instance_norm)
+
+static const char *const prelu_options[] = { "init", "dtype", "device", NULL };
+
+/* [count [, options]] */
+static int init_prelu (lua_State *L) {
+  void **box = checkbox(L);
+  int at = lua_istable(L, 2) || lua_isnoneornil(L, 2) ? 2 : 3;
+  int64_t count = at == 3 ? checksize(L, 2, "count") : 1;
+  if (lua_isnil(L, 2)) at = 3;
+  int o = lastoptions(L, at, prelu_options);
+  double start = opt_number(L, o, "init", 0.25);
+  fnn_Dtype t = opt_dtype(L, o, getlib(L)->dtype);
+  const fnn_Device *d = opt_device(L, o);
+  guard(L, become(box, fnn_nn_prelu(count, start, t, d)));
   return expose(L);
 }
 
@@ -142,9 +235,21 @@ static int init_embedding (lua_State *L) {
 }
 
 static const luaL_Reg layers[] = {
-  { "linear", init_linear },       { "activation", init_activation },
-  { "dropout", init_dropout },     { "layer_norm", init_layer_norm },
-  { "embedding", init_embedding }, { NULL, NULL },
+  { "linear", init_linear },
+  { "activation", init_activation },
+  { "dropout", init_dropout },
+  { "layer_norm", init_layer_norm },
+  { "embedding", init_embedding },
+  { "rms_norm", init_rms_norm },
+  { "prelu", init_prelu },
+  { "group_norm", init_group_norm },
+  { "batch_norm1d", init_batch_norm1d },
+  { "batch_norm2d", init_batch_norm2d },
+  { "batch_norm3d", init_batch_norm3d },
+  { "instance_norm1d", init_instance_norm1d },
+  { "instance_norm2d", init_instance_norm2d },
+  { "instance_norm3d", init_instance_norm3d },
+  { NULL, NULL },
 };
 
 void add_layers (lua_State *L) { addfunctions(L, layers); }

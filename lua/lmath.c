@@ -199,7 +199,7 @@ static int math_masked_fill_ (lua_State *L) {
 
 /*
 ** {======================================================
-** Reductions, softmax, norms
+** Reductions, softmax
 ** =======================================================
 */
 
@@ -272,17 +272,6 @@ static int math_log_softmax (lua_State *L) {
   return 1;
 }
 
-/* x:layer_norm(n [, weight, bias, eps]): over the last n dims */
-static int math_layer_norm (lua_State *L) {
-  fnn_Tensor *x = checktensor(L, 1);
-  int n = (int)luaL_optinteger(L, 2, 1);
-  fnn_Tensor *w = opttensor(L, 3), *b = opttensor(L, 4);
-  double eps = luaL_optnumber(L, 5, 1e-5);
-  void **y = newbox(L, TENSOR);
-  guard(L, *y = fnn_retain(fnn_layer_norm(x, n, w, b, eps)));
-  return 1;
-}
-
 /* }====================================================== */
 
 /* Sets t[name] to a closure of f over the Lib and a row; t is on the top. */
@@ -332,12 +321,13 @@ static void set_operators (lua_State *L, Kind k) {
   lua_pop(L, 1);
 }
 
-static const luaL_Reg both[] = {
-  { "where", math_where },           { "masked_fill", math_masked_fill },
-  { "cumsum", math_cumsum },         { "cross", math_cross },
-  { "softmax", math_softmax },       { "log_softmax", math_log_softmax },
-  { "layer_norm", math_layer_norm }, { NULL, NULL },
-};
+static const luaL_Reg both[] = { { "where", math_where },
+                                 { "masked_fill", math_masked_fill },
+                                 { "cumsum", math_cumsum },
+                                 { "cross", math_cross },
+                                 { "softmax", math_softmax },
+                                 { "log_softmax", math_log_softmax },
+                                 { NULL, NULL } };
 
 static const luaL_Reg methods[] = { { "masked_fill_", math_masked_fill_ },
                                     { "lerp_", math_lerp_ },

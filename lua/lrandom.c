@@ -181,6 +181,24 @@ static int tensor_dropout (lua_State *L) {
   return 1;
 }
 
+/* x:dropout1d(p [, options]), x:dropout2d: whole channels */
+static int dropout_channels (lua_State *L, int dims) {
+  fnn_Tensor *x = checktensor(L, 1);
+  double p = luaL_optnumber(L, 2, 0.5);
+  fnn_Generator *g = opt_generator(L, options(L, 3, dropout_options));
+  if (x->ndim != dims + 2)
+    return raise_error(L,
+                       "dropout%dd: expected shape (n, channels, %s), got "
+                       "%s",
+                       dims, dims == 1 ? "l" : "h, w", shape_text(x));
+  void **box = newbox(L, TENSOR);
+  guard(L, *box = fnn_retain(fnn_dropout_channels(x, 2, p, g)));
+  return 1;
+}
+
+static int tensor_dropout1d (lua_State *L) { return dropout_channels(L, 1); }
+static int tensor_dropout2d (lua_State *L) { return dropout_channels(L, 2); }
+
 /* The in-place forms: x:uniform_(lo, hi), x:normal_(mean, std). */
 static int tensor_uniform_ (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1);
@@ -216,10 +234,9 @@ static const luaL_Reg generator_methods[] = {
 };
 
 static const luaL_Reg tensor_methods[] = {
-  { "dropout", tensor_dropout },
-  { "uniform_", tensor_uniform_ },
-  { "normal_", tensor_normal_ },
-  { NULL, NULL },
+  { "dropout", tensor_dropout },     { "dropout1d", tensor_dropout1d },
+  { "dropout2d", tensor_dropout2d }, { "uniform_", tensor_uniform_ },
+  { "normal_", tensor_normal_ },     { NULL, NULL },
 };
 
 static const luaL_Reg functions[] = {

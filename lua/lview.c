@@ -31,6 +31,17 @@ static int view_flatten (lua_State *L) {
   return 1;
 }
 
+/* x:unflatten(dim, sizes): that dim as several, one of which may be -1 */
+static int view_unflatten (lua_State *L) {
+  fnn_Tensor *x = checktensor(L, 1);
+  int64_t sizes[FNN_MAXDIM];
+  int dim = checkdim(L, 2, x), next;
+  int n = checkshape(L, 3, sizes, &next);
+  void **box = newbox(L, TENSOR);
+  guard(L, *box = fnn_retain(fnn_unflatten(x, dim, n, sizes)));
+  return 1;
+}
+
 /* x:squeeze([dim]): without that dim of size 1, or without all such */
 static int view_squeeze (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1);
@@ -292,6 +303,7 @@ static int view_triu (lua_State *L) {
 static const luaL_Reg methods[] = { { "reshape", view_reshape },
                                     { "view", view_reshape },
                                     { "flatten", view_flatten },
+                                    { "unflatten", view_unflatten },
                                     { "squeeze", view_squeeze },
                                     { "unsqueeze", view_unsqueeze },
                                     { "transpose", view_transpose },

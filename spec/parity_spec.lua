@@ -39,8 +39,9 @@ end
 
 -- Random, or nothing that PyTorch has: their specs hold them.
 local elsewhere = {
-  op = words "dropout record to",
-  module = words "Dropout Hardsigmoid Identity ModuleList ModuleDict",
+  op = words "dropout dropout1d dropout2d record to",
+  module = words [[Dropout Dropout1d Dropout2d Hardsigmoid Identity ModuleList
+                   ModuleDict]],
   optimizer = {}, loss = {},
 }
 

@@ -316,6 +316,9 @@ FNN_API fnn_Tensor *fnn_clone (fnn_Tensor *x);
 FNN_API fnn_Tensor *fnn_reshape (fnn_Tensor *x, int ndim,
                                  const int64_t *shape); /* one -1 inferred */
 FNN_API fnn_Tensor *fnn_flatten (fnn_Tensor *x, int first, int last);
+/* dim as the n dims of sizes, one of which may be -1. */
+FNN_API fnn_Tensor *fnn_unflatten (fnn_Tensor *x, int dim, int n,
+                                   const int64_t *sizes);
 FNN_API fnn_Tensor *fnn_narrow (fnn_Tensor *x, int dim, int64_t start,
                                 int64_t length);
 FNN_API fnn_Tensor *fnn_slice (fnn_Tensor *x, int dim, int64_t start,
@@ -427,9 +430,87 @@ FNN_API fnn_Tensor *fnn_sort (fnn_Tensor *x, int dim, bool descending,
 /* Zeroes each element with probability p and scales the rest by 1/(1-p);
 ** x itself when p is 0. */
 FNN_API fnn_Tensor *fnn_dropout (fnn_Tensor *x, double p, fnn_Generator *g);
-/* Over the last n dims of x, whose shape weight and bias (or NULL) have. */
+/* The same for whole channels: what the first n dims of x choose. */
+FNN_API fnn_Tensor *fnn_dropout_channels (fnn_Tensor *x, int n, double p,
+                                          fnn_Generator *g);
+
+/* Normalization: (x - mean) / sqrt(var + eps) weight + bias, both of x's
+** dtype or NULL.  layer_norm: over the last n dims of x, whose shape weight and
+** bias have; rms_norm: the same with mean 0 (Zhang and Sennrich 2019).  The
+** others take x (n, channels, ...), of 2 dims or more, weight and bias
+** (channels), and keep the order in memory. */
 FNN_API fnn_Tensor *fnn_layer_norm (fnn_Tensor *x, int n, fnn_Tensor *weight,
                                     fnn_Tensor *bias, double eps);
+FNN_API fnn_Tensor *fnn_rms_norm (fnn_Tensor *x, int n, fnn_Tensor *weight,
+                                  double eps);
+/* Over each channel of the batch (Ioffe and Szegedy 2015).  training: by the
+** batch's own statistics, towards which mean and var (channels), or NULL, move
+** by momentum, var with Bessel's correction; it needs two values a channel.
+** Else by mean and var. */
+FNN_API fnn_Tensor *fnn_batch_norm (fnn_Tensor *x, fnn_Tensor *mean,
+                                    fnn_Tensor *var, fnn_Tensor *weight,
+                                    fnn_Tensor *bias, bool training,
+                                    double momentum, double eps);
+/* Over groups of channels of each image (Wu and He 2018), which divide the
+** channels; or over each channel of each image. */
+FNN_API fnn_Tensor *fnn_group_norm (fnn_Tensor *x, int64_t groups,
+                                    fnn_Tensor *weight, fnn_Tensor *bias,
+                                    double eps);
+FNN_API fnn_Tensor *fnn_instance_norm (fnn_Tensor *x, fnn_Tensor *weight,
+                                       fnn_Tensor *bias, double eps);
+
+/* Pooling over the last 1 or 2 dims of x: (n, channels, l), (n, channels, h,
+** w), or without n; the order in memory is kept. */
+typedef struct fnn_PoolOptions {
+  int dims;                     /* 1 or 2 */
+  int64_t kernel[2], stride[2]; /* stride 0: the kernel */
+  int64_t padding[2];           /* at most half the kernel */
+  int64_t dilation[2];          /* of maxima alone; 0: 1 */
+  bool ceil_mode;               /* sizes are rounded up */
+  bool count_include_pad;       /* averages count padding as 0 */
+} fnn_PoolOptions;
+
+/* ids: NULL, or where the places of the maxima go (i64: h w + w in their
+** plane).  Of equal ones the first wins; NaN over all. */
+FNN_API fnn_Tensor *fnn_max_pool (fnn_Tensor *x, const fnn_PoolOptions *o,
+                                  fnn_Tensor **ids);
+FNN_API fnn_Tensor *fnn_avg_pool (fnn_Tensor *x, const fnn_PoolOptions *o);
+/* Windows floor(i in / size) .. ceil((i + 1) in / size); a size of -1 keeps
+** the dim. */
+FNN_API fnn_Tensor *fnn_adaptive_max_pool (fnn_Tensor *x, int dims,
+                                           const int64_t *size,
+                                           fnn_Tensor **ids);
+FNN_API fnn_Tensor *fnn_adaptive_avg_pool (fnn_Tensor *x, int dims,
+                                           const int64_t *size);
+
+/* x (n, channels, l) or (n, channels, h, w) in another size: size, or what
+** scale times the old comes to (the other NULL).  Linear is bilinear in 2-D;
+** cubic (Keys 1981, a = -3/4) is for 2-D alone.  align_corners: the outermost
+** pixels' centres meet, else their edges do. */
+typedef enum fnn_Interpolation {
+  FNN_NEAREST,
+  FNN_LINEAR,
+  FNN_CUBIC
+} fnn_Interpolation;
+FNN_API fnn_Tensor *fnn_interpolate (fnn_Tensor *x, const int64_t *size,
+                                     const double *scale,
+                                     fnn_Interpolation mode,
+                                     bool align_corners);
+/* (..., c r^2, h, w) to (..., c, h r, w r) and back (Shi et al. 2016). */
+FNN_API fnn_Tensor *fnn_pixel_shuffle (fnn_Tensor *x, int64_t r);
+FNN_API fnn_Tensor *fnn_pixel_unshuffle (fnn_Tensor *x, int64_t r);
+
+/* The halves a, b of x along dim: a sigmoid(b); silu(a) b; a gelu(b). */
+FNN_API fnn_Tensor *fnn_glu (fnn_Tensor *x, int dim);
+FNN_API fnn_Tensor *fnn_swiglu (fnn_Tensor *x, int dim);
+FNN_API fnn_Tensor *fnn_geglu (fnn_Tensor *x, int dim);
+/* x where positive, else weight x: weight has 1 element, or one a channel
+** (dim 1 of x). */
+FNN_API fnn_Tensor *fnn_prelu (fnn_Tensor *x, fnn_Tensor *weight);
+/* x' A y + bias of vectors: x (..., n), y (..., m), weight A (out, n, m), bias
+** (out) or NULL; result (..., out). */
+FNN_API fnn_Tensor *fnn_bilinear (fnn_Tensor *x, fnn_Tensor *y,
+                                  fnn_Tensor *weight, fnn_Tensor *bias);
 
 /* }====================================================== */
 

@@ -75,6 +75,38 @@ FNN_API fnn_Module *fnn_nn_dropout (double p, fnn_Generator *g);
 FNN_API fnn_Module *fnn_nn_layer_norm (int n, const int64_t *shape, double eps,
                                        bool affine, fnn_Dtype t,
                                        const fnn_Device *d);
+/* The same without the mean: a weight, and no bias. */
+FNN_API fnn_Module *fnn_nn_rms_norm (int n, const int64_t *shape, double eps,
+                                     bool affine, fnn_Dtype t,
+                                     const fnn_Device *d);
+
+typedef struct fnn_BatchNormOptions {
+  double eps;
+  double momentum; /* of the new statistics; negative: the mean of all */
+  bool affine;     /* with weight and bias (channels) */
+  bool track_running_stats;
+} fnn_BatchNormOptions;
+
+#define FNN_BATCH_NORM_INIT \
+  { 1e-5, 0.1, true, true }
+
+/* fnn_batch_norm of x (n, channels, ...) with dims 1 to 3 behind the channels
+** (with 1 also none).  In training by the batch; else by the running
+** statistics, if they are tracked: buffers running_mean, running_var and
+** num_batches_tracked.  o NULL: the options of FNN_BATCH_NORM_INIT. */
+FNN_API fnn_Module *fnn_nn_batch_norm (int dims, int64_t channels,
+                                       const fnn_BatchNormOptions *o,
+                                       fnn_Dtype t, const fnn_Device *d);
+FNN_API fnn_Module *fnn_nn_group_norm (int64_t groups, int64_t channels,
+                                       double eps, bool affine, fnn_Dtype t,
+                                       const fnn_Device *d);
+/* x may come without a batch. */
+FNN_API fnn_Module *fnn_nn_instance_norm (int dims, int64_t channels,
+                                          double eps, bool affine, fnn_Dtype t,
+                                          const fnn_Device *d);
+/* fnn_prelu with count slopes, 1 or the channels. */
+FNN_API fnn_Module *fnn_nn_prelu (int64_t count, double start, fnn_Dtype t,
+                                  const fnn_Device *d);
 /* Rows of weight (count, dim) by ids: x (...) of integers from 0, result
 ** (..., dim). */
 FNN_API fnn_Module *fnn_nn_embedding (int64_t count, int64_t dim, fnn_Dtype t,

@@ -23,7 +23,7 @@
 local manual = {}
 
 local subjects = {
-  "tensor", "shape", "ops", "reduce", "random", "grad", "memory", "nn",
+  "tensor", "shape", "ops", "reduce", "random", "grad", "memory", "nn", "norms",
   "losses", "optim", "data", "train", "network", "io", "program"
 }
 

@@ -488,6 +488,42 @@ typedef struct Update {
   UPDATE(double);
 } Update;
 
+/* Statistics of x (batch, channels, space) or, last, (batch, space, channels):
+** a group of channels of one image has its own; pooled, each channel over the
+** batch; given, they are known. */
+typedef struct Norm {
+  int64_t batch, channels, space, groups;
+  bool last, pooled, given;
+  double eps, momentum; /* momentum: what a running mean takes of a new one */
+} Norm;
+
+/* Windows along one axis; the adaptive ones divide it as evenly as they can. */
+typedef struct PoolAxis {
+  int64_t in, out, kernel, stride, pad, dilation;
+} PoolAxis;
+
+/* Of planes (h, w, channels): in row-major order each channel is a plane, and
+** channels is 1. */
+typedef struct Pooling {
+  int64_t planes, channels;
+  PoolAxis h, w;
+  bool max, adaptive, count_pad;
+} Pooling;
+
+/* scale: inputs per output. */
+typedef struct ResizeAxis {
+  int64_t in, out;
+  double scale;
+} ResizeAxis;
+
+/* Of planes as in Pooling.  back: y and x are gradients, of in and out. */
+typedef struct Resize {
+  int64_t planes, channels;
+  ResizeAxis h, w;
+  fnn_Interpolation mode;
+  bool align_corners, back;
+} Resize;
+
 /* The rows of optim.def by number: FORMULA_adam. */
 typedef enum Formula {
 #define FORMULA(name, ...) FORMULA_##name,

@@ -370,10 +370,27 @@ static Tensor *sum_run (Tensor *x, int first, int last) {
   return y;
 }
 
+/* Whether each channel of g, in channels-last order, is one number of the
+** shape: a bias, or a slope. */
+static bool sums_channels (const Tensor *g, int ndim, const int64_t *shape) {
+  int lead = g->ndim - ndim;
+  if (lead > 1 || !tensor_is_channels_last(g)) return false;
+  for (int i = lead; i < g->ndim; i++)
+    if (shape[i - lead] != (i == 1 ? g->shape[1] : 1)) return false;
+  return true;
+}
+
 /* g summed over the dims along which an input of this shape was stretched;
 ** runs of them at a time, the last run first. */
 static Tensor *sum_to_shape (Tensor *g, int ndim, const int64_t *shape) {
   int lead = g->ndim - ndim;
+  if (sums_channels(g, ndim, shape)) {
+    int64_t n = g->shape[1], rows = n > 0 ? g->numel / n : 0;
+    Tensor *y =
+        tensor_new(ndim, shape, (fnn_Dtype)g->dtype, g->storage->device);
+    kernel(y, reduce)(REDUCE_sum, y, g, 1, rows, n, 0);
+    return y;
+  }
   for (int i = g->ndim - 1; i >= 0; i--) {
     if (i >= lead && (shape[i - lead] != 1 || g->shape[i] == 1)) continue;
     int last = i;

@@ -1,5 +1,5 @@
-/* norm.c - layer normalization: rows of n numbers shifted to mean 0 and scaled
-** to variance 1, times w, plus b.
+/* norm.c - layer normalization: rows of n numbers shifted to mean 0 (RMS norm
+** leaves this out) and scaled to variance 1, times w, plus b.
 **
 ** The variance is taken from the mean outwards, in a second pass over a row
 ** that is still in the first cache. */
@@ -14,7 +14,7 @@ typedef struct Job {
   double *part; /* (parts, 2, n): sums for gw and gb, or NULL */
   int64_t rows, n, len;
   double eps;
-  bool stream;
+  bool stream, centred;
 } Job;
 
 /*
@@ -23,17 +23,19 @@ typedef struct Job {
 ** =======================================================
 */
 
-static double sum_row (const real *x, int64_t n) {
+/* The mean; a row of equal numbers has exactly theirs. */
+static double mean_row (const real *x, int64_t n) {
+  const real o = n > 0 ? x[0] : 0;
   double sum = 0;
   for (int64_t i = 0; i < n; i += LEAF) {
     int64_t k = min64(LEAF, n - i);
     const real *p = x + i;
     real s = 0;
     _Pragma("omp simd reduction(+:s)") for (int64_t j = 0; j < k; j++) s +=
-        p[j];
+        p[j] - o;
     sum += (double)s;
   }
-  return sum;
+  return (double)o + sum / (double)n;
 }
 
 /* The sum of squared distances from c. */
@@ -74,7 +76,7 @@ static void forward_rows (void *ud, int64_t lo, int64_t hi) {
     real *y = k->y + o * k->n;
     double n = (double)k->n;
     if (k->stream) run_prefetch(x + k->n, (size_t)k->n * sizeof *x);
-    real mean = (real)(sum_row(x, k->n) / n);
+    real mean = k->centred ? (real)mean_row(x, k->n) : 0;
     double var = spread_row(x, k->n, mean) / n;
     real r = (real)(1 / sqrt(var + k->eps));
     k->stats[2 * o] = mean;
@@ -91,7 +93,7 @@ static const real *data_or_null (const Tensor *x) {
 
 void CPU (layer_norm)(Tensor *y, Tensor *stats, const Tensor *x,
                       const Tensor *w, const Tensor *b, int64_t rows,
-                      int64_t n, double eps) {
+                      int64_t n, double eps, bool centred) {
   Job k = { .y = tensor_data(y),
             .stats = tensor_data(stats),
             .x = tensor_data(x),
@@ -99,7 +101,8 @@ void CPU (layer_norm)(Tensor *y, Tensor *stats, const Tensor *x,
             .b = data_or_null(b),
             .rows = rows,
             .n = n,
-            .eps = eps };
+            .eps = eps,
+            .centred = centred };
   k.stream = n <= ROW && y->numel * (int64_t)sizeof(real) > STREAM;
   threads_range(rows, grain_rows(n), forward_rows, &k);
 }
@@ -131,7 +134,7 @@ static void back_row (const Job *k, int64_t o) {
     su += (double)a;
     suh += (double)c;
   }
-  const real mu = (real)(su / (double)n);
+  const real mu = k->centred ? (real)(su / (double)n) : 0;
   const real mh = (real)(suh * (double)r / (double)n);
   LANES for (int64_t j = 0; j < n; j++) {
     real u = w != NULL ? gy[j] * w[j] : gy[j], h = (x[j] - mean) * r;
@@ -176,7 +179,8 @@ static void add_parts (real *to, const double *part, int64_t parts,
 
 void CPU (layer_norm_back)(Tensor *gx, Tensor *gw, Tensor *gb,
                            const Tensor *gy, const Tensor *x, const Tensor *w,
-                           const Tensor *stats, int64_t rows, int64_t n) {
+                           const Tensor *stats, int64_t rows, int64_t n,
+                           bool centred) {
   size_t mark = fnn_mark();
   Job k = { .y = tensor_data(gx),
             .stats = tensor_data(stats),
@@ -184,7 +188,8 @@ void CPU (layer_norm_back)(Tensor *gx, Tensor *gw, Tensor *gb,
             .w = data_or_null(w),
             .gy = tensor_data(gy),
             .rows = rows,
-            .n = n };
+            .n = n,
+            .centred = centred };
   k.len = max64(grain_rows(n), (rows + PARTS - 1) / PARTS);
   int64_t parts = (rows + k.len - 1) / k.len;
   if (gw != NULL || gb != NULL)

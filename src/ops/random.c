@@ -177,3 +177,19 @@ fnn_Tensor *fnn_dropout (fnn_Tensor *x, double p, fnn_Generator *g) {
   }
   return y;
 }
+
+/* A product with the dropped out ones of x's first n dims. */
+fnn_Tensor *fnn_dropout_channels (fnn_Tensor *x, int n, double p,
+                                  fnn_Generator *g) {
+  int64_t shape[FNN_MAXDIM];
+  tensor_check_float("dropout", x);
+  if (n < 1 || n > x->ndim)
+    fnn_throw(FNN_ESHAPE,
+              "dropout: the channels of shape %s cannot be its first %d dims",
+              shape_text(x), n);
+  if (p == 0) return x;
+  for (int i = 0; i < x->ndim; i++) shape[i] = i < n ? x->shape[i] : 1;
+  Tensor *keep =
+      fnn_full(x->ndim, shape, 1, (fnn_Dtype)x->dtype, x->storage->device);
+  return fnn_mul(x, fnn_dropout(keep, p, g));
+}

@@ -114,6 +114,28 @@ Tensor *fnn_flatten (Tensor *x, int first, int last) {
   return reshaped(&rule, x, n, shape);
 }
 
+Tensor *fnn_unflatten (Tensor *x, int dim, int n, const int64_t *sizes) {
+  static const Rule rule = { "unflatten", reshape_back };
+  int64_t shape[FNN_MAXDIM], rest = 1;
+  int hole = -1;
+  dim = tensor_dim(x, dim, "unflatten");
+  check_ndim("unflatten", x->ndim - 1 + n);
+  for (int d = 0; d < x->ndim; d++)
+    shape[d < dim ? d : d + n - 1] = x->shape[d];
+  for (int i = 0; i < n; i++) {
+    shape[dim + i] = sizes[i];
+    if (sizes[i] == -1 && hole < 0) hole = dim + i;
+    else rest = mem_mul(rest, sizes[i], "unflatten: number of elements");
+  }
+  if (hole >= 0 && rest > 0) shape[hole] = x->shape[dim] / rest;
+  if (n < 1 || rest < 0 || (hole >= 0 && rest == 0) ||
+      (hole >= 0 ? shape[hole] * rest : rest) != x->shape[dim])
+    fnn_throw(FNN_ESHAPE, "unflatten: the %lld of dim %d of %s are not %s",
+              (long long)x->shape[dim], dim + 1, shape_text(x),
+              shape_print(&(ShapeText){ "" }, n, sizes));
+  return reshaped(&rule, x, x->ndim - 1 + n, shape);
+}
+
 /* x without the dims of size 1 whose bit is set. */
 static Tensor *squeezed (Tensor *x, unsigned dims) {
   static const Rule rule = { "squeeze", reshape_back };

@@ -115,17 +115,20 @@ nn.Linear(inputs: integer, outputs: integer, options?: table) -> Module
 nn.Embedding(count: integer, dim: integer, options?: table) -> Module
   A vector of size dim for each id 0 .. count-1.
 
-nn.LayerNorm(size: integer|integer[], options?: table) -> Module
-  The last dimensions scaled to mean 0 and variance 1, then by a weight and a
-  bias.
-  eps: number = 1e-5        keeps the division finite
-  affine: boolean = true    whether it has weight and bias
-
 nn.Dropout(p?: number, options?: table) -> Module
   In training zeroes each element with probability p (0.5) and scales the rest.
 
+nn.Dropout1d(p?: number, options?: table) -> Module
+  The same for whole channels of (n, channels, l).
+
+nn.Dropout2d(p?: number, options?: table) -> Module
+  The same for whole channels of (n, channels, h, w).
+
 nn.Flatten(first?: integer, last?: integer) -> Module
   Dimensions first (2) to last (-1) as one.
+
+nn.Unflatten(dim: integer, sizes: integer[]) -> Module
+  A dimension as several, of these sizes.
 
 nn.Identity() -> Module
   x as it is.
@@ -169,7 +172,7 @@ nn.SELU() -> Module
 
 nn.GELU(options?: table) -> Module
   gelu.
-  approximate: string = "none"    or "tanh"
+  approximate: string = "none"    or "tanh", "quick"
 
 nn.SiLU() -> Module
   silu.

@@ -256,14 +256,15 @@ Tensor:softmax(dim?: integer) -> Tensor
 Tensor:log_softmax(dim?: integer) -> Tensor
   The logarithm of softmax, without overflow.
 
-Tensor:layer_norm(n?: integer, weight?: Tensor, bias?: Tensor, eps?: number)
-    -> Tensor
-  Shifts and scales each part of the last n dimensions (1) to mean 0 and
-  variance 1, then times weight plus bias. eps (1e-5) is added to the variance.
-
 Tensor:dropout(p?: number, options?: table) -> Tensor
   Zeroes each element with probability p (0.5) and scales the rest by
   1 / (1 - p).
+
+Tensor:dropout1d(p?: number, options?: table) -> Tensor
+  The same for whole channels of (n, channels, l).
+
+Tensor:dropout2d(p?: number, options?: table) -> Tensor
+  The same for whole channels of (n, channels, h, w).
 
 # Reductions
 

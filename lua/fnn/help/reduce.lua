@@ -50,9 +50,4 @@ Tensor:logsumexp(...: integer|table) -> Tensor
 
 Tensor:cumsum(dim: integer) -> Tensor
   The sums of all places along dim up to each.
-
-Tensor:layer_norm(n?: integer, weight?: Tensor, bias?: Tensor, eps?: number)
-    -> Tensor
-  The last n (1) dimensions scaled to mean 0 and variance 1, then times weight
-  plus bias.
 ]]

@@ -14,6 +14,9 @@ Tensor:view(...: integer|table) -> Tensor
 Tensor:flatten(first?: integer, last?: integer) -> Tensor
   The dimensions from first to last, or all, as one.
 
+Tensor:unflatten(dim: integer, sizes: integer[]) -> Tensor
+  A dimension as several, of these sizes, one of which may be -1.
+
 Tensor:squeeze(dim?: integer) -> Tensor
   Without a dimension of size 1, or without all such.
 

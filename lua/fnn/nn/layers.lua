@@ -5,7 +5,8 @@ local fnn, load = ...
 local nn = fnn.nn
 local module = load "nn/module"
 
-local pairs, tostring, math_type = pairs, tostring, math.type
+local ipairs, pairs, table = ipairs, pairs, table
+local tostring, type, math_type = tostring, type, math.type
 local core, raise = module.core, module.raise
 
 -- {======================================================
@@ -17,6 +18,15 @@ for name, init in pairs {
   Dropout = core.dropout,      -- ([p = 0.5])
   LayerNorm = core.layer_norm, -- (size | { sizes } [, { eps =, affine = }])
   Embedding = core.embedding,  -- (count, dim)
+  RMSNorm = core.rms_norm,     -- as LayerNorm
+  GroupNorm = core.group_norm, -- (groups, channels [, { eps =, affine = }])
+  BatchNorm1d = core.batch_norm1d,       -- (channels [, options])
+  BatchNorm2d = core.batch_norm2d,
+  BatchNorm3d = core.batch_norm3d,
+  InstanceNorm1d = core.instance_norm1d, -- (channels [, options])
+  InstanceNorm2d = core.instance_norm2d,
+  InstanceNorm3d = core.instance_norm3d,
+  PReLU = core.prelu,          -- ([count = 1 [, { init = 0.25 }]])
 } do
   local class = nn.module(name)
   class.init, class.forward = init, core.forward
@@ -39,25 +49,29 @@ for name, row in pairs {
   nn[name] = class
 end
 
--- Of GELU there are two: by the normal distribution, and PyTorch's "tanh".
+-- Of GELU there are three: by the normal distribution, PyTorch's "tanh", and
+-- x sigmoid(1.702 x).
 local GELU = nn.module "GELU"
 nn.GELU = GELU
 
+local gelus = { none = "gelu", tanh = "gelu_tanh", quick = "gelu_quick" }
+
 function GELU:init (options)
   local o = module.options("GELU", options, { approximate = "none" })
-  local approximate = o.approximate
-  if approximate ~= "none" and approximate ~= "tanh" then
-    raise("GELU: option 'approximate': expected 'none' or 'tanh', got '%s'",
-          tostring(approximate))
+  local row = gelus[o.approximate]
+  if not row then
+    raise("GELU: option 'approximate': expected 'none', 'tanh' or 'quick', " ..
+          "got '%s'", tostring(o.approximate))
   end
-  core.activation(self, approximate == "tanh" and "gelu_tanh" or "gelu")
-  self.approximate = approximate
+  core.activation(self, row)
+  self.approximate = o.approximate
 end
 
 GELU.forward = core.forward
 
 function GELU:describe ()
-  return self.approximate == "tanh" and "{ approximate = 'tanh' }" or ""
+  if self.approximate == "none" then return "" end
+  return "{ approximate = '" .. self.approximate .. "' }"
 end
 
 -- }======================================================
@@ -97,7 +111,36 @@ end
 
 nn.Flatten = Flatten
 
-for name, method in pairs { Softmax = "softmax", LogSoftmax = "log_softmax" } do
+-- A dimension as several, of these sizes.
+local Unflatten = nn.module "Unflatten"
+
+function Unflatten:init (dim, sizes)
+  self.dim = check_dim("Unflatten", "dim", dim)
+  if type(sizes) ~= "table" or #sizes == 0 then
+    raise("Unflatten: sizes: expected a table of sizes, got %s",
+          module.described(sizes))
+  end
+  for _, n in ipairs(sizes) do
+    if math_type(n) ~= "integer" or n < -1 then
+      raise("Unflatten: sizes: expected whole numbers, one of which may be " ..
+            "-1, got %s", tostring(n))
+    end
+  end
+  self.sizes = { table.unpack(sizes) }
+end
+
+function Unflatten:forward (x) return x:unflatten(self.dim, self.sizes) end
+
+function Unflatten:describe ()
+  return self.dim .. ", { " .. table.concat(self.sizes, ", ") .. " }"
+end
+
+nn.Unflatten = Unflatten
+
+for name, method in pairs {
+  Softmax = "softmax", LogSoftmax = "log_softmax",
+  GLU = "glu", SwiGLU = "swiglu", GEGLU = "geglu",
+} do
   local class = nn.module(name)
   function class:init (dim) self.dim = check_dim(name, "dim", dim, -1) end
   function class:forward (x) return x[method](x, self.dim) end

@@ -1,5 +1,4 @@
--- reduce.lua - gradient checks of reductions, sums along a dim, softmax and
--- normalization.
+-- reduce.lua - gradient checks of reductions, sums along a dim, and softmax.
 
 local cases = {}
 
@@ -55,14 +54,5 @@ for name in ("cumsum softmax log_softmax"):gmatch "%S+" do
   add { op = name, options = "the last dim", inputs = { { 5 } },
         f = function(x) return x[name](x, -1) end }
 end
-
-add { op = "layer_norm", options = "1 dim, weight and bias",
-      inputs = { { 3, 4 }, { 4 }, { 4 } }, empty = { { 0, 4 }, { 4 }, { 4 } },
-      f = function(x, w, b) return x:layer_norm(1, w, b) end }
-add { op = "layer_norm", options = "2 dims, weight",
-      inputs = { { 3, 2, 3 }, { 2, 3 } }, empty = { { 0, 2, 3 }, { 2, 3 } },
-      f = function(x, w) return x:layer_norm(2, w) end }
-add { op = "layer_norm", options = "1 dim, eps 0.1", inputs = { { 3, 4 } },
-      f = function(x) return x:layer_norm(1, nil, nil, 0.1) end }
 
 return cases

@@ -25,9 +25,8 @@ local function pairs_of(name, domains)
         f = function(x) return fnn[name](1.3, x) end }
 end
 
-for name in ("add sub mul div atan2 logaddexp"):gmatch "%S+" do
-  pairs_of(name)
-end
+for name in ("add sub mul div atan2 logaddexp mul_sigmoid mul_silu mul_gelu " ..
+             "leaky"):gmatch "%S+" do pairs_of(name) end
 pairs_of("pow", { "positive", "any" })
 for name in ("fmod remainder floordiv"):gmatch "%S+" do
   pairs_of(name, { "any", "divisor" })
