@@ -232,6 +232,7 @@ static int open_parts (lua_State *L) {
   open_memory(L);
   open_random(L);
   open_math(L);
+  open_conv(L);
   open_loss(L);
   open_view(L);
   open_index(L);

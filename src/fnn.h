@@ -399,6 +399,32 @@ FNN_API fnn_Tensor *fnn_linear (fnn_Tensor *x, fnn_Tensor *w, fnn_Tensor *b,
 /* "ij,jk->ik", as in numpy, by products of matrices. */
 FNN_API fnn_Tensor *fnn_einsum (const char *spec, int n, fnn_Tensor *const *x);
 
+/* Of a convolution over 1, 2 or 3 dims: a place for each, in their order. */
+typedef struct fnn_ConvOptions {
+  int64_t stride[3], dilation[3];
+  int64_t before[3], after[3]; /* zeros at both ends of the input */
+  int64_t output_padding[3];   /* of conv_transpose: places at the end */
+  int64_t groups;              /* of channels, each convolved by itself */
+  int act;                     /* of the result: a row of map.def, or -1 */
+} fnn_ConvOptions;
+
+#define FNN_CONV_INIT \
+  { { 1, 1, 1 }, { 1, 1, 1 }, { 0 }, { 0 }, { 0 }, 1, -1 }
+
+/* act(x * w + b), * being correlation over the last 1, 2 or 3 dims (what
+** deep learning calls convolution): x (n, cin, d...), or one such without n;
+** w (cout, cin / groups, k...); b (cout) or NULL; result (n, cout, e...) with
+** e = (d + before + after - dilation (k - 1) - 1) / stride + 1, channels-last
+** in memory.  f32 and f64; f16 and bf16 are widened.  o NULL: the options of
+** FNN_CONV_INIT.  conv_transpose is the gradient of the input as a layer:
+** w (cin, cout / groups, k...), e = (d - 1) stride - before - after + dilation
+** (k - 1) + output_padding + 1. */
+FNN_API fnn_Tensor *fnn_conv (fnn_Tensor *x, fnn_Tensor *w, fnn_Tensor *b,
+                              const fnn_ConvOptions *o);
+FNN_API fnn_Tensor *fnn_conv_transpose (fnn_Tensor *x, fnn_Tensor *w,
+                                        fnn_Tensor *b,
+                                        const fnn_ConvOptions *o);
+
 /* Ids are integer tensors that count from 0.  The dims of index_select's take
 ** dim's place.  classes -1: one more than the largest id. */
 FNN_API fnn_Tensor *fnn_index_select (fnn_Tensor *x, int dim, fnn_Tensor *ids);

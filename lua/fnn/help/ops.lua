@@ -262,6 +262,58 @@ Tensor:dropout(p?: number, options?: table) -> Tensor
   Zeroes each element with probability p (0.5) and scales the rest by
   1 / (1 - p).
 
+# Convolutions
+
+Of an input (n, channels, ...), or (channels, ...), with a weight (channels out,
+channels in / groups, kernel size ...) and a bias (channels out), all as in
+PyTorch: also as functions, fnn.conv2d(x, weight, bias, options). Sizes in
+options are one number, or a list of one for each dimension. padding is that
+too, or a list of { before, after }, or a word: "same" keeps the size (stride
+1), "valid" adds none, and in 1-D "causal" keeps the size with all zeros ahead,
+so that no place sees a later one. Results are channels-last in memory
+(Tensor:channels_last), and the layers behind them keep that.
+
+Tensor:conv1d(weight: Tensor, bias?: Tensor, options?: table) -> Tensor
+  The convolution of x (n, channels, length).
+  stride: integer|integer[] = 1
+  padding: integer|string|table = 0    zeros around the input
+  dilation: integer|integer[] = 1      from one tap to the next
+  groups: integer = 1    parts of the channels, each convolved by itself
+
+Tensor:conv2d(weight: Tensor, bias?: Tensor, options?: table) -> Tensor
+  The convolution of x (n, channels, height, width).
+  stride: integer|integer[] = 1
+  padding: integer|string|table = 0    zeros around the input
+  dilation: integer|integer[] = 1      from one tap to the next
+  groups: integer = 1    parts of the channels, each convolved by itself
+
+Tensor:conv3d(weight: Tensor, bias?: Tensor, options?: table) -> Tensor
+  The convolution of x (n, channels, depth, height, width).
+  stride: integer|integer[] = 1
+  padding: integer|string|table = 0    zeros around the input
+  dilation: integer|integer[] = 1      from one tap to the next
+  groups: integer = 1    parts of the channels, each convolved by itself
+
+Tensor:conv_transpose1d(weight: Tensor, bias?: Tensor, options?: table)
+    -> Tensor
+  The transposed convolution, as conv1d's gradient of its input: the weight
+  is (channels in, channels out / groups, kernel size ...).
+  stride: integer|integer[] = 1
+  padding: integer|string|table = 0    zeros taken off the result
+  dilation: integer|integer[] = 1      from one tap to the next
+  groups: integer = 1    parts of the channels, each convolved by itself
+  output_padding: integer|integer[] = 0    places more at the end
+
+Tensor:conv_transpose2d(weight: Tensor, bias?: Tensor, options?: table)
+    -> Tensor
+  The transposed convolution, as conv2d's gradient of its input: the weight
+  is (channels in, channels out / groups, kernel size ...).
+  stride: integer|integer[] = 1
+  padding: integer|string|table = 0    zeros taken off the result
+  dilation: integer|integer[] = 1      from one tap to the next
+  groups: integer = 1    parts of the channels, each convolved by itself
+  output_padding: integer|integer[] = 0    places more at the end
+
 # Reductions
 
 Over the dimensions given, as numbers or in a table, or over all. With

@@ -17,6 +17,11 @@ for name, init in pairs {
   Dropout = core.dropout,      -- ([p = 0.5])
   LayerNorm = core.layer_norm, -- (size | { sizes } [, { eps =, affine = }])
   Embedding = core.embedding,  -- (count, dim)
+  Conv1d = core.conv1d,        -- (in, out, kernel [, options])
+  Conv2d = core.conv2d,
+  Conv3d = core.conv3d,
+  ConvTranspose1d = core.conv_transpose1d,
+  ConvTranspose2d = core.conv_transpose2d,
 } do
   local class = nn.module(name)
   class.init, class.forward = init, core.forward
