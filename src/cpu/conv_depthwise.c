@@ -5,6 +5,8 @@
 
 enum {
   SIDE = 6,       /* places side by side */
+  WIDE = 4,       /* vectors of channels where places are alone */
+  BLOCK = 6,      /* sums in registers */
   SHARES = 16,    /* of the gradient of the weights */
   SHARE = 1 << 20 /* multiplications that one has at least */
 };
@@ -18,15 +20,19 @@ typedef struct Reach {
 /* What all tasks share, and the room of each for its Reach. */
 typedef struct Run {
   const Depthwise *d;
-  const real *w; /* (taps of the kernel, channels) */
+  const real *w; /* (taps of the kernel, channels), rows ldw apart */
+  int64_t ldw;
+  int row; /* how many taps are side by side: 0 where they are not */
   int64_t *reach;
 } Run;
 
 static int64_t lines_of (const Patches *p) { return p->out[0] * p->out[1]; }
 
 /* The taps inside the image for line (z, y) of the grid of one image. */
-static void reach_line (const Patches *p, const Taps *t, int64_t image,
-                        int64_t z, int64_t y, Reach *r) {
+static void reach_line (const Run *run, int64_t image, int64_t z, int64_t y,
+                        Reach *r) {
+  const Patches *p = &run->d->patches;
+  const Taps *t = run->d->taps;
   r->count = 0;
   for (int64_t i = 0; i < t->count; i++) {
     int64_t iz = z * p->step[0] + t->offset[i][0];
@@ -34,57 +40,140 @@ static void reach_line (const Patches *p, const Taps *t, int64_t image,
     if (iz < 0 || iz >= p->in[0] || iy < 0 || iy >= p->in[1]) continue;
     int64_t line = ((image * p->in[0] + iz) * p->in[1] + iy) * p->in[2];
     r->x[r->count] = (line + t->offset[i][2]) * p->ld;
-    r->w[r->count] = t->tap[i] * p->ld;
+    r->w[r->count] = t->tap[i] * run->ldw;
     r->at[r->count++] = t->offset[i][2];
   }
 }
 
-/* n places from x on that all taps of r reach, step reals apart, and VEC
-** channels, or part of them. */
-VEC_INLINE void sum_places (const real *x, int64_t step, const real *w,
-                            const Reach *r, vec bias, bool relu, real *y,
-                            int64_t place, int n, int64_t part) {
-  vec sum[SIDE];
-  for (int i = 0; i < n; i++) sum[i] = bias;
-  for (int64_t t = 0; t < r->count; t++) {
-    const real *xt = x + r->x[t], *wt = w + r->w[t];
-    vec v = part == VEC ? vec_load(wt) : vec_load_part(wt, part);
-    for (int i = 0; i < n; i++)
-      sum[i] += v * (part == VEC ? vec_load(xt + i * step)
-                                 : vec_load_part(xt + i * step, part));
-  }
-  for (int i = 0; i < n; i++) {
-    if (relu) sum[i] = vec_relu(sum[i]);
-    if (part == VEC) vec_store(y + i * place, sum[i]);
-    else vec_store_part(y + i * place, sum[i], part);
+/* More turns than VEC_UNROLL takes. */
+#define UNROLL_ALL _Pragma("GCC unroll 32")
+
+VEC_INLINE vec load (const real *p, int64_t part) {
+  return part == VEC ? vec_load(p) : vec_load_part(p, part);
+}
+
+/* A block of sums in registers: `side` places, step apart in the image, by
+** `wide` vectors of channels from c on, of the last one only `part` lanes. */
+typedef struct Sums {
+  const Run *run;
+  const Reach *r;
+  const real *x;
+  int64_t step, c;
+  real *y;
+} Sums;
+
+VEC_INLINE void sums_begin (const Sums *s, vec *sum, int side, int wide,
+                            int64_t part) {
+  const real *bias = s->run->d->bias;
+  VEC_UNROLL
+  for (int i = 0; i < side * wide; i++) {
+    sum[i] = (vec){ 0 };
+    if (bias != NULL) sum[i] = load(bias + s->c + i % wide * VEC, part);
   }
 }
 
-/* Places lo .. hi of a line, inside for all taps of r. */
+VEC_INLINE void sums_end (const Sums *s, const vec *sum, int side, int wide,
+                          int64_t part) {
+  VEC_UNROLL
+  for (int i = 0; i < side * wide; i++) {
+    real *to = s->y + i / wide * s->run->d->place[3] + i % wide * VEC;
+    vec v = s->run->d->relu ? vec_relu(sum[i]) : sum[i];
+    if (part == VEC) vec_store(to, v);
+    else vec_store_part(to, v, part);
+  }
+}
+
+/* Tap by tap. */
+VEC_INLINE void sum_taps (const Sums *s, int side, int wide, int64_t part) {
+  vec sum[BLOCK];
+  const Reach *r = s->r;
+  const real *w = s->run->w + s->c;
+  sums_begin(s, sum, side, wide, part);
+  for (int64_t t = 0; t < r->count; t++) {
+    const real *xt = s->x + r->x[t], *wt = w + r->w[t];
+    VEC_UNROLL
+    for (int v = 0; v < wide; v++) {
+      vec weight = load(wt + v * VEC, part);
+      VEC_UNROLL
+      for (int i = 0; i < side; i++)
+        sum[i * wide + v] += weight * load(xt + i * s->step + v * VEC, part);
+    }
+  }
+  sums_end(s, sum, side, wide, part);
+}
+
+/* Row by row of `row` taps side by side, places `stride` apart: what an
+** element of the image gives is added to all sums that it is part of. */
+VEC_INLINE void sum_rows (const Sums *s, int row, int stride) {
+  vec sum[BLOCK], weight[8];
+  const Reach *r = s->r;
+  int64_t ld = s->run->d->patches.ld, turn = r->w[1] - r->w[0];
+  sums_begin(s, sum, SIDE, 1, VEC);
+  for (int64_t t = 0; t < r->count; t += row) {
+    const real *xt = s->x + r->x[t], *wt = s->run->w + s->c + r->w[t];
+    VEC_UNROLL
+    for (int i = 0; i < row; i++) weight[i] = vec_load(wt + i * turn);
+    UNROLL_ALL
+    for (int j = 0; j < (SIDE - 1) * stride + row; j++) {
+      vec x = vec_load(xt + j * ld);
+      VEC_UNROLL
+      for (int i = 0; i < SIDE; i++)
+        if (j - i * stride >= 0 && j - i * stride < row)
+          sum[i] += weight[j - i * stride] * x;
+    }
+  }
+  sums_end(s, sum, SIDE, 1, VEC);
+}
+
+/* SIDE places and one vector, by the rows of these taps if any fit. */
+VEC_INLINE void sum_side (const Sums *s, int row, int64_t stride) {
+  if (row == 3 && stride == 1) sum_rows(s, 3, 1);
+  else if (row == 3 && stride == 2) sum_rows(s, 3, 2);
+  else if (row == 5 && stride == 1) sum_rows(s, 5, 1);
+  else if (row == 7 && stride == 1) sum_rows(s, 7, 1);
+  else sum_taps(s, SIDE, 1, VEC);
+}
+
+/* `side` places, SIDE or one, and all channels; the last vector of channels
+** may be computed twice. */
+VEC_INLINE void sum_channels (const Run *run, const Reach *r, int64_t at,
+                              real *y, int side) {
+  const Patches *p = &run->d->patches;
+  int64_t step = p->step[2] * p->ld, n = p->ld, c = 0;
+  Sums s = { run, r, p->data + at * step, step, 0, NULL };
+  const real *x = s.x;
+  y += at * run->d->place[3];
+  while (c < n) {
+    int64_t left = n - c;
+    if (left < VEC && n >= VEC) c = n - VEC;
+    s.c = c;
+    s.x = x + c;
+    s.y = y + c;
+    if (side == 1 && left >= WIDE * VEC) {
+      sum_taps(&s, 1, WIDE, VEC);
+      c += WIDE * VEC;
+    } else if (n < VEC) {
+      sum_taps(&s, side, 1, n);
+      c = n;
+    } else {
+      if (side == 1) sum_taps(&s, 1, 1, VEC);
+      else sum_side(&s, run->row, p->step[2]);
+      c += VEC;
+    }
+  }
+}
+
+/* Places lo .. hi of a line, inside for all taps of r; the last ones may be
+** computed twice. */
 static void line_inside (const Run *run, const Reach *r, real *y, int64_t lo,
                          int64_t hi) {
-  const Depthwise *d = run->d;
-  const Patches *p = &d->patches;
-  int64_t step = p->step[2] * p->ld, place = d->place[3];
-  for (int64_t c = 0; c < p->ld; c += VEC) {
-    int64_t part = min64(VEC, p->ld - c), x = lo;
-    vec bias = { 0 };
-    if (d->bias != NULL)
-      bias = part == VEC ? vec_load(d->bias + c)
-                         : vec_load_part(d->bias + c, part);
-    const real *from = p->data + c, *w = run->w + c;
-    if (part == VEC)
-      for (; x + SIDE <= hi; x += SIDE)
-        sum_places(from + x * step, step, w, r, bias, d->relu,
-                   y + x * place + c, place, SIDE, VEC);
-    if (part == VEC)
-      for (; x < hi; x++)
-        sum_places(from + x * step, step, w, r, bias, d->relu,
-                   y + x * place + c, place, 1, VEC);
-    for (; x < hi; x++)
-      sum_places(from + x * step, step, w, r, bias, d->relu, y + x * place + c,
-                 place, 1, part);
+  int64_t x = lo;
+  for (; x + SIDE <= hi; x += SIDE) sum_channels(run, r, x, y, SIDE);
+  if (x < hi && hi - lo >= SIDE) {
+    sum_channels(run, r, hi - SIDE, y, SIDE);
+    x = hi;
   }
+  for (; x < hi; x++) sum_channels(run, r, x, y, 1);
 }
 
 /* One place, with only the taps inside. */
@@ -110,7 +199,7 @@ static void line_task (void *ud, int64_t task, int worker) {
   int64_t z = line / p->out[1], y = line % p->out[1];
   int64_t *room = run->reach + worker * 6 * d->size;
   Reach r = { 0, room, room + 2 * d->size, room + 4 * d->size };
-  reach_line(p, d->taps, image, z, y, &r);
+  reach_line(run, image, z, y, &r);
   real *to = d->y + image * d->place[0] + z * d->place[1] + y * d->place[2];
   int64_t least = 0, most = 0; /* offsets of the taps */
   for (int64_t t = 0; t < d->taps->count; t++) {
@@ -127,16 +216,30 @@ static void line_task (void *ud, int64_t task, int worker) {
 }
 
 /* (channels, taps) to (taps, channels). */
-static const real *turned (const real *w, int64_t channels, int64_t taps) {
-  real *y = mem_scratch((size_t)(channels * taps) * sizeof(real));
+static const real *turned (const real *w, int64_t channels, int64_t taps,
+                           int64_t ld) {
+  real *y = mem_scratch((size_t)(ld * taps) * sizeof(real));
   for (int64_t c = 0; c < channels; c++)
-    for (int64_t t = 0; t < taps; t++) y[t * channels + c] = w[c * taps + t];
+    for (int64_t t = 0; t < taps; t++) y[t * ld + c] = w[c * taps + t];
   return y;
 }
 
+/* How many taps make a row of the kernel, if they meet places side by side. */
+static int row_of (const Taps *t) {
+  int64_t n = 1;
+  for (; n < t->count && t->offset[n][0] == t->offset[0][0] &&
+         t->offset[n][1] == t->offset[0][1];
+       n++)
+    if (t->offset[n][2] != t->offset[n - 1][2] + 1) return 0;
+  return (int)min64(n, 8);
+}
+
+/* Rows of weights are not whole pages apart, where images' places may be. */
 void CPU (depthwise)(const Depthwise *d) {
   size_t mark = fnn_mark();
-  Run run = { .d = d, .w = turned(d->weights, d->patches.ld, d->size) };
+  int64_t channels = d->patches.ld;
+  Run run = { .d = d, .ldw = channels + VEC, .row = row_of(d->taps) };
+  run.w = turned(d->weights, channels, d->size, run.ldw);
   int64_t room = threads_width() * 6 * d->size;
   run.reach = mem_scratch((size_t)room * sizeof *run.reach);
   threads_run(d->n * lines_of(&d->patches), line_task, &run);

@@ -120,7 +120,8 @@ static void cut (Cut *t) {
   const PatchProduct *p = t->p;
   int64_t width = threads_width();
   int64_t rounds = divide_up(p->m, width * ROWS);
-  t->rows = min64(p->m, max64(4 * TILE_ROWS, divide_up(p->m, width * rounds)));
+  int64_t rows = divide_up(divide_up(p->m, width * rounds), TILE_ROWS);
+  t->rows = min64(p->m, max64(4, rows) * TILE_ROWS);
   int64_t down = divide_up(p->m, t->rows);
   int64_t split = down < width ? divide_up(width, down) : 1;
   double work = (double)t->rows * (double)t->k * (double)p->n;
