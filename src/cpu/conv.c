@@ -51,6 +51,15 @@ static bool is_product (const ConvShape *s) {
   return plain;
 }
 
+/* Whether a tile of a product would be mostly empty. */
+static bool is_few (const ConvShape *s, int64_t outputs) {
+  return s->groups == 1 && 2 * outputs < VEC && count(s->size) > 1;
+}
+
+static bool is_stride_one (const ConvShape *s) {
+  return count(s->stride) == 1;
+}
+
 /*
 ** {======================================================
 ** The result
@@ -101,6 +110,31 @@ static void conv_depthwise (real *y, const Patches *p, const Taps *t,
       .relu = e->act == MAP_relu });
 }
 
+static void result_few (real *y, const real *x, const real *w,
+                        const Epilogue *e, const ConvShape *s) {
+  int64_t taps = count(s->size);
+  FewPart part = { .taps = CPU(conv_taps)(s) };
+  Few f = { .x = x,
+            .weights = w,
+            .bias = bias_of(e),
+            .y = y,
+            .images = s->n,
+            .channels = s->cin,
+            .n = s->cout,
+            .taps = taps,
+            .ldo = s->cin * taps,
+            .ldc = taps,
+            .parts = 1,
+            .part = &part,
+            .relu = e->act == MAP_relu };
+  for (int d = 0; d < 3; d++) {
+    f.in[d] = s->in[d];
+    f.out[d] = part.grid[d] = s->out[d];
+    f.stride[d] = 1;
+  }
+  CPU(conv_few)(&f);
+}
+
 void CPU (conv)(Tensor *y, const Tensor *x, const Tensor *w, const Epilogue *e,
                 const ConvShape *s) {
   size_t mark = fnn_mark();
@@ -118,6 +152,8 @@ void CPU (conv)(Tensor *y, const Tensor *x, const Tensor *w, const Epilogue *e,
               .bias = bias_of(e),
               .alpha = 1,
               .relu = e->act == MAP_relu });
+  } else if (is_few(s, cout) && is_stride_one(s)) {
+    result_few(tensor_data(y), tensor_data(x), tensor_data(w), e, s);
   } else {
     Taps t = CPU(conv_taps)(s);
     Patches p =
@@ -140,6 +176,23 @@ void CPU (conv)(Tensor *y, const Tensor *x, const Tensor *w, const Epilogue *e,
 ** The gradient of the input
 ** =======================================================
 */
+
+/* The i-th class of input places: its first one, and how many follow. */
+static int64_t class_count (const ConvShape *s) {
+  int64_t n = 1;
+  for (int d = 0; d < 3; d++) n *= min64(s->stride[d], s->in[d]);
+  return n;
+}
+
+static void class_at (const ConvShape *s, int64_t i, int64_t first[3],
+                      int64_t grid[3]) {
+  for (int d = 2; d >= 0; d--) {
+    int64_t classes = min64(s->stride[d], s->in[d]);
+    first[d] = i % classes;
+    i /= classes;
+    grid[d] = divide_up(s->in[d] - first[d], s->stride[d]);
+  }
+}
 
 /* One class of input places: a grid of them, the first at `first`. */
 typedef struct Class {
@@ -223,6 +276,37 @@ static void class_run (Class *k, const real *gy, const real *w) {
   fnn_escape(mark, NULL);
 }
 
+static void input_few (real *gx, const real *gy, const real *w,
+                       const Epilogue *e, const ConvShape *s) {
+  size_t mark = fnn_mark();
+  int64_t taps = count(s->size), n = class_count(s);
+  FewPart *part = mem_scratch((size_t)n * sizeof *part);
+  for (int64_t i = 0; i < n; i++) {
+    class_at(s, i, part[i].first, part[i].grid);
+    part[i].taps = CPU(conv_taps_back)(s, part[i].first);
+  }
+  Few f = { .x = gy,
+            .weights = w,
+            .bias = bias_of(e),
+            .y = gx,
+            .images = s->n,
+            .channels = s->cout,
+            .n = s->cin,
+            .taps = taps,
+            .ldo = taps,
+            .ldc = s->cin * taps,
+            .parts = n,
+            .part = part,
+            .relu = e->act == MAP_relu };
+  for (int d = 0; d < 3; d++) {
+    f.in[d] = s->out[d];
+    f.out[d] = s->in[d];
+    f.stride[d] = s->stride[d];
+  }
+  CPU(conv_few)(&f);
+  fnn_escape(mark, NULL);
+}
+
 void CPU (conv_back_input)(Tensor *gx, const Tensor *gy, const Tensor *w,
                            const Epilogue *e, const ConvShape *s) {
   int64_t m = s->n * count(s->in);
@@ -238,17 +322,12 @@ void CPU (conv_back_input)(Tensor *gx, const Tensor *gy, const Tensor *w,
               .bias = bias_of(e),
               .alpha = 1,
               .relu = e->act == MAP_relu });
+  } else if (is_few(s, s->cin)) {
+    input_few(tensor_data(gx), tensor_data(gy), tensor_data(w), e, s);
   } else {
     Class k = { .s = s, .e = e, .to = tensor_data(gx) };
-    int64_t classes[3];
-    for (int d = 0; d < 3; d++) classes[d] = min64(s->stride[d], s->in[d]);
-    for (int64_t i = 0; i < count(classes); i++) {
-      int64_t rest = i;
-      for (int d = 2; d >= 0; d--) {
-        k.first[d] = rest % classes[d];
-        rest /= classes[d];
-        k.grid[d] = divide_up(s->in[d] - k.first[d], s->stride[d]);
-      }
+    for (int64_t i = 0; i < class_count(s); i++) {
+      class_at(s, i, k.first, k.grid);
       k.from = NULL;
       class_run(&k, tensor_data(gy), tensor_data(w));
     }

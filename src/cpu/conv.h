@@ -5,6 +5,7 @@
 ** conv_product.c    patches times weights
 ** conv_weight.c     patches times gradients: the gradient of the weights
 ** conv_depthwise.c  channels that do not mix
+** conv_few.c        few outputs a place
 **
 ** Images are channels-last: (n, in[0], in[1], in[2], channels).  A patch is
 ** what the taps of a kernel meet at one place: a row of a matrix that is never
@@ -110,5 +111,26 @@ typedef struct Depthwise {
 void CPU(depthwise)(const Depthwise *d);
 void CPU(depthwise_gradient)(const Patches *p, int64_t n, const real *gy,
                              real *gw);
+
+/* Few outputs a place: from x (images, in, channels) to y (images, out, n).
+** Place q of a part's grid meets the places q + offset of x, and is place
+** first + stride q of y.  Weights of tap t, output o and channel c: at t + o
+** ldo + c ldc. */
+typedef struct FewPart {
+  Taps taps;
+  int64_t first[3], grid[3];
+} FewPart;
+
+typedef struct Few {
+  const real *x, *weights, *bias;
+  real *y;
+  int64_t images, channels, n, taps, ldo, ldc;
+  int64_t in[3], out[3], stride[3];
+  int64_t parts;
+  const FewPart *part;
+  bool relu;
+} Few;
+
+void CPU(conv_few)(const Few *f);
 
 #endif
