@@ -1,0 +1,198 @@
+/* winograd.c - convolution by products of transformed tiles.
+**
+** Two schedules.  Where the packed weights stay in a shared cache each thread
+** takes a block of tiles from x to y by itself, its points in its own cache.
+** Else the weights come from memory and should do so seldom: then many tiles
+** are transformed by all threads, multiplied by all, and transformed back. */
+
+#include "gemm.h"
+#include "winograd.h"
+
+#ifdef CPU_ANY
+
+/* Tiles of a task that only transforms. */
+enum { FEW = 4 };
+
+typedef struct Job {
+  const Winograd *g;
+  const real *weights;
+  int64_t weights_plane; /* reals of the weights of a point */
+  int64_t across, down;  /* tiles of an image */
+  int64_t tiles, block;  /* in all; in a block */
+  int64_t first;         /* tile of the block at hand */
+  int points;
+  int64_t v_row, m_row;     /* reals from tile to tile */
+  int64_t v_plane, m_plane; /* and from point to point */
+  int64_t columns;          /* of a task's product */
+  real *zeros, *v, *m, *scratch;
+  int64_t scratch_each;
+} Job;
+
+/* Rows of whole vectors, which are not whole pages apart. */
+static int64_t row_size (int64_t n) { return divide_up(n, VEC) * VEC + 16; }
+
+static Job job_of (const Winograd *g, const void *weights, int64_t block) {
+  Job p = { .g = g, .weights = weights };
+  p.points = (g->side + 2) * (g->side + 2);
+  p.weights_plane = CPU(winograd_plane)(g->c, g->k);
+  p.down = divide_up(g->oh, g->side);
+  p.across = divide_up(g->ow, g->side);
+  p.tiles = g->n * p.down * p.across;
+  p.block = min64(block, p.tiles);
+  p.v_row = row_size(g->c);
+  p.m_row = row_size(g->k);
+  p.v_plane = p.block * p.v_row + 16;
+  p.m_plane = p.block * p.m_row + 16;
+  p.columns = divide_up(g->k, TILE_COLS) * TILE_COLS;
+  return p;
+}
+
+/* The product at one point: of n tiles, by columns from j on. */
+static Gemm product (const Job *p, int point, int64_t n, const real *v,
+                     real *m) {
+  return (Gemm){ .m = n,
+                 .n = p->g->k,
+                 .k = p->g->c,
+                 .a = { v + point * p->v_plane, p->v_row, 1, SOURCE_REAL },
+                 .c = m + point * p->m_plane,
+                 .ldc = p->m_row,
+                 .alpha = 1 };
+}
+
+static void multiply (const Job *p, int point, int64_t n, int64_t j,
+                      const real *v, real *m, real *scratch) {
+  Gemm g = product(p, point, n, v, m);
+  CPU(gemm_packed_serial)
+  (&g, p->weights + point * p->weights_plane, j,
+   min64(p->columns, p->g->k - j), scratch);
+}
+
+/* Tiles at .. end - 1 to points, the first at v; and back. */
+static void read_tiles (const Job *p, int64_t at, int64_t end, real *v) {
+  for (; at < end; at++, v += p->v_row) {
+    int64_t row = at / p->across;
+    CPU(winograd_read)
+    (p->g, row / p->down, row % p->down, at % p->across, p->zeros, v,
+     p->v_plane);
+  }
+}
+
+static void write_tiles (const Job *p, int64_t at, int64_t end,
+                         const real *m) {
+  for (; at < end; at++, m += p->m_row) {
+    int64_t row = at / p->across;
+    CPU(winograd_write)
+    (p->g, row / p->down, row % p->down, at % p->across, m, p->m_plane);
+  }
+}
+
+/* A block, from x to y. */
+static void alone_task (void *ud, int64_t task, int worker) {
+  const Job *p = ud;
+  int64_t at = task * p->block, end = min64(at + p->block, p->tiles);
+  real *v = p->v + worker * p->points * p->v_plane;
+  real *m = p->m + worker * p->points * p->m_plane;
+  real *scratch = p->scratch + worker * p->scratch_each;
+  read_tiles(p, at, end, v);
+  for (int i = 0; i < p->points; i++)
+    multiply(p, i, end - at, 0, v, m, scratch);
+  write_tiles(p, at, end, m);
+}
+
+/* Tiles of the block at hand. */
+static int64_t block_end (const Job *p) {
+  return min64(p->first + p->block, p->tiles);
+}
+
+static void read_task (void *ud, int64_t task, int worker) {
+  const Job *p = ud;
+  int64_t at = p->first + task * FEW;
+  (void)worker;
+  read_tiles(p, at, min64(at + FEW, block_end(p)),
+             p->v + task * FEW * p->v_row);
+}
+
+static void write_task (void *ud, int64_t task, int worker) {
+  const Job *p = ud;
+  int64_t at = p->first + task * FEW;
+  (void)worker;
+  write_tiles(p, at, min64(at + FEW, block_end(p)),
+              p->m + task * FEW * p->m_row);
+}
+
+static void multiply_task (void *ud, int64_t task, int worker) {
+  const Job *p = ud;
+  int64_t pieces = divide_up(p->g->k, p->columns);
+  multiply(p, (int)(task / pieces), block_end(p) - p->first,
+           task % pieces * p->columns, p->v, p->m,
+           p->scratch + worker * p->scratch_each);
+}
+
+/* Cuts the columns of a product so that a task ends within some 10 ms and
+** there are some for each thread. */
+static void cut_columns (Job *p) {
+  const double most = VEC * 5e6;
+  enum { PIECE = 8 * TILE_COLS };
+  double work = (double)p->block * (double)p->g->c;
+  double n = max64(1, (int64_t)(most / work / TILE_COLS)) * TILE_COLS;
+  int64_t pieces = divide_up(p->g->k, PIECE);
+  p->columns = divide_up(divide_up(p->g->k, pieces), TILE_COLS) * TILE_COLS;
+  if (n < (double)p->columns) p->columns = (int64_t)n;
+}
+
+static void run_together (Job *p) {
+  cut_columns(p);
+  int64_t products = p->points * divide_up(p->g->k, p->columns);
+  for (; p->first < p->tiles; p->first += p->block) {
+    int64_t transforms = divide_up(block_end(p) - p->first, FEW);
+    threads_run(transforms, read_task, p);
+    threads_run(products, multiply_task, p);
+    threads_run(transforms, write_task, p);
+  }
+}
+
+/* Scratch for as many blocks at once as `blocks`. */
+static void take_scratch (Job *p, int64_t blocks) {
+  Gemm g = product(p, 0, p->block, NULL, NULL);
+  int64_t width = threads_width();
+  int64_t v = blocks * p->points * p->v_plane;
+  int64_t m = blocks * p->points * p->m_plane, zeros = row_size(p->g->c);
+  p->scratch_each = (CPU(gemm_packed_scratch)(&g) + 15) / 16 * 16;
+  p->v = mem_scratch((size_t)(v + m + zeros + width * p->scratch_each) *
+                     sizeof(real));
+  p->m = p->v + v;
+  p->zeros = p->m + m;
+  p->scratch = p->zeros + zeros;
+  memset(p->zeros, 0, (size_t)zeros * sizeof(real));
+}
+
+void CPU (winograd_by)(const Winograd *g, const void *weights, bool alone,
+                       int64_t block) {
+  size_t mark = fnn_mark();
+  Job p = job_of(g, weights, block);
+  if (p.tiles > 0 && g->k > 0) {
+    take_scratch(&p, alone ? threads_width() : 1);
+    if (alone) threads_run(divide_up(p.tiles, p.block), alone_task, &p);
+    else run_together(&p);
+  }
+  fnn_escape(mark, NULL);
+}
+
+/*
+** {======================================================
+** What to take
+** =======================================================
+*/
+
+int CPU (winograd_choice)(const Winograd *g, bool kept) {
+  (void)kept;
+  return g->c >= 16 ? 4 : 0;
+}
+
+void CPU (winograd)(const Winograd *g, const void *weights) {
+  CPU(winograd_by)(g, weights, true, 2 * TILE_ROWS);
+}
+
+/* }====================================================== */
+
+#endif

@@ -1,0 +1,197 @@
+/* winograd_test.c - convolution by transformed tiles against sums in double,
+** with the kernels of the instruction set in use. */
+
+#include "test.h"
+
+#include <math.h>
+
+#include "../src/core/ops.h"
+#include "../src/cpu/winograd.h"
+
+/* The kernels of one instruction set, whose names are made by CPU. */
+typedef struct Isa {
+  const char *name;
+  size_t (*size)(int side, int64_t c, int64_t k);
+  void (*pack)(int side, int64_t c, int64_t k, const float *w, bool back,
+               void *blob);
+  void (*run)(const Winograd *g, const void *blob);
+  void (*run_by)(const Winograd *g, const void *blob, bool alone,
+                 int64_t block);
+  int (*choice)(const Winograd *g, bool kept);
+} Isa;
+
+#define PROTOTYPES(isa) \
+  size_t cpu_winograd_size_##isa##_f32(int side, int64_t c, int64_t k); \
+  void cpu_winograd_pack_##isa##_f32(int side, int64_t c, int64_t k, \
+                                     const float *w, bool back, void *blob); \
+  void cpu_winograd_##isa##_f32(const Winograd *g, const void *blob); \
+  void cpu_winograd_by_##isa##_f32(const Winograd *g, const void *blob, \
+                                   bool alone, int64_t block); \
+  int cpu_winograd_choice_##isa##_f32(const Winograd *g, bool kept);
+#define KERNELS(isa) \
+  { \
+#isa, cpu_winograd_size_##isa##_f32, cpu_winograd_pack_##isa##_f32, \
+        cpu_winograd_##isa##_f32, cpu_winograd_by_##isa##_f32, \
+        cpu_winograd_choice_##isa##_f32 \
+  }
+
+#if defined(__x86_64__)
+PROTOTYPES(avx2)
+PROTOTYPES(avx512)
+#endif
+
+static const Isa isas[] = { KERNELS(baseline),
+#if defined(__x86_64__)
+                            KERNELS(avx2), KERNELS(avx512)
+#endif
+};
+
+static const Isa *isa_now (void) {
+  for (int i = 0; i < countof(isas); i++)
+    if (strcmp(isas[i].name, fnn_isa()) == 0) return &isas[i];
+  fail_msg("no kernels for %s", fnn_isa());
+  return NULL;
+}
+
+static uint32_t seed;
+
+static int64_t draw (int64_t n) {
+  seed = seed * 1664525u + 1013904223u;
+  return (int64_t)(seed >> 8) % n;
+}
+
+static float *numbers (int64_t n) {
+  float *x = mem_scratch((size_t)(n + 1) * sizeof *x);
+  for (int64_t i = 0; i < n; i++) {
+    double sum = -2; /* about normal */
+    for (int j = 0; j < 4; j++) sum += (double)draw(1 << 20) / (1 << 20);
+    x[i] = (float)sum;
+  }
+  return x;
+}
+
+/*
+** {======================================================
+** Random cases
+** =======================================================
+*/
+
+typedef struct Case {
+  Winograd g;
+  float *w; /* (k, c, 3, 3); back: (c, k, 3, 3) */
+  bool back;
+} Case;
+
+static double weight (const Case *p, int64_t k, int64_t c, int i, int j) {
+  if (p->back) return p->w[((c * p->g.k + k) * 3 + 2 - i) * 3 + 2 - j];
+  return p->w[((k * p->g.c + c) * 3 + i) * 3 + j];
+}
+
+/* The element of y, by the definition, before its activation. */
+static double expected (const Case *p, int64_t n, int64_t y, int64_t x,
+                        int64_t k) {
+  const Winograd *g = &p->g;
+  double sum = 0;
+  for (int i = 0; i < 3; i++)
+    for (int j = 0; j < 3; j++) {
+      int64_t row = y + i - g->top, col = x + j - g->left;
+      if (row < 0 || row >= g->h || col < 0 || col >= g->w) continue;
+      const float *px = g->x + ((n * g->h + row) * g->w + col) * g->c;
+      for (int64_t c = 0; c < g->c; c++) sum += px[c] * weight(p, k, c, i, j);
+    }
+  sum *= (double)g->alpha;
+  if (g->bias != NULL) sum += (double)g->bias[k];
+  if (g->add != NULL)
+    sum += (double)g->add[((n * g->oh + y) * g->ow + x) * g->k + k];
+  return sum;
+}
+
+static double activated (int act, double x) {
+  return act == MAP_relu ? fmax(x, 0) : act == MAP_tanh ? tanh(x) : x;
+}
+
+/* Padding of 0 to 2 at each side, apart. */
+static Case make_case (void) {
+  Case p = { .back = draw(2) };
+  Winograd *g = &p.g;
+  *g = (Winograd){ .side = 2 + 2 * (int)draw(2),
+                   .n = 1 + draw(3),
+                   .c = 1 + draw(40),
+                   .k = 1 + draw(40),
+                   .top = draw(3),
+                   .left = draw(3),
+                   .alpha = draw(3) == 0 ? -0.5f : 1 };
+  do {
+    g->h = 1 + draw(13);
+    g->w = 1 + draw(13);
+    g->oh = g->h + g->top + draw(3) - 2;
+    g->ow = g->w + g->left + draw(3) - 2;
+  } while (g->oh < 1 || g->ow < 1);
+  int64_t numel = g->n * g->oh * g->ow * g->k;
+  g->x = numbers(g->n * g->h * g->w * g->c);
+  p.w = numbers(g->c * g->k * 9);
+  if (draw(2) == 0) g->bias = numbers(g->k);
+  if (draw(2) == 0) g->add = numbers(numel);
+  g->act = (int[]){ -1, MAP_relu, MAP_tanh }[draw(3)];
+  return p;
+}
+
+/* The largest error allowed, in parts of the largest sum (activations change
+** nothing by more than it was). */
+static double bound (int side) { return side == 4 ? 2e-5 : 2e-6; }
+
+static void check_result (const Case *p, const float *y) {
+  const Winograd *g = &p->g;
+  double error = 0, most = 1e-3;
+  const float *got = y;
+  for (int64_t n = 0; n < g->n; n++)
+    for (int64_t i = 0; i < g->oh; i++)
+      for (int64_t j = 0; j < g->ow; j++)
+        for (int64_t k = 0; k < g->k; k++, got++) {
+          double sum = expected(p, n, i, j, k);
+          double e = fabs(activated(g->act, sum) - (double)*got);
+          if (!(e <= error)) error = e;
+          most = fmax(most, fabs(sum));
+        }
+  if (!(error <= bound(g->side) * most))
+    fail_msg("side %d, (%d, %d, %d, %d) to (%d, %d, %d), padding %d %d: "
+             "error %g of %g",
+             g->side, (int)g->n, (int)g->h, (int)g->w, (int)g->c, (int)g->oh,
+             (int)g->ow, (int)g->k, (int)g->top, (int)g->left, error, most);
+}
+
+TEST(convolutions_of_any_shape) {
+  const Isa *isa = isa_now();
+  seed = 1;
+  for (int i = 0; i < 300; i++) {
+    size_t mark = fnn_mark();
+    Case p = make_case();
+    Winograd *g = &p.g;
+    size_t numel = (size_t)(g->n * g->oh * g->ow * g->k), bytes = numel * 4;
+    void *blob = mem_scratch(isa->size(g->side, g->c, g->k));
+    float *y = mem_scratch(bytes + 4), *first = mem_scratch(bytes);
+    isa->pack(g->side, g->c, g->k, p.w, p.back, blob);
+    g->y = first;
+    isa->run(g, blob);
+    check_result(&p, first);
+    for (int way = 0; way < 4; way++) {
+      static const int blocks[] = { 1, 5, 14, 1000 };
+      memset(y, 0xff, bytes); /* NaN: must not show */
+      y[numel] = 7;
+      g->y = y;
+      isa->run_by(g, blob, way % 2 == 0, blocks[draw(countof(blocks))]);
+      assert_memory_equal(y, first, bytes);
+      assert_true(y[numel] == 7);
+    }
+    fnn_escape(mark, NULL);
+  }
+}
+
+/* }====================================================== */
+
+int main (void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(convolutions_of_any_shape),
+  };
+  return cmocka_run_group_tests(tests, open_context, close_context);
+}
