@@ -184,13 +184,71 @@ void CPU (winograd_by)(const Winograd *g, const void *weights, bool alone,
 ** =======================================================
 */
 
+/* Costs in multiplications, as many as take the same time. */
+enum {
+  READ_4 = 270, /* to transform a tile, for each channel of x */
+  WRITE_4 = 190,
+  READ_2 = 70,
+  WRITE_2 = 60,
+  START = 24,  /* channels that would take as long as to begin a tile of c */
+  STREAM = 20, /* to read a weight from memory */
+  PACK = 20,   /* to make a packed one in the cache, or in memory */
+  PACK_FAR = 40
+};
+
+/* Bytes of packed weights that a shared cache is sure to hold; and that are
+** the most which the smaller tile may save. */
+enum { NEAR = 4 << 20, LARGE = 128 << 20 };
+
+/* Channels with fewer than these leave vectors empty, and the products too
+** small. */
+enum { CHANNELS = 16 };
+
+static double cost (const Winograd *g, int side, bool kept) {
+  double points = (side + 2) * (side + 2), c = (double)g->c;
+  double k = (double)(divide_up(g->k, VEC) * VEC);
+  double tiles = (double)g->n * (double)divide_up(g->oh, side) *
+                 (double)divide_up(g->ow, side);
+  double products = points * tiles * k * (c + START);
+  double weights = points * c * k;
+  bool far = weights * sizeof(real) > NEAR;
+  double streamed = far ? weights * STREAM : 0;
+  double transforms =
+      side == 4 ? c * READ_4 + k * WRITE_4 : c * READ_2 + k * WRITE_2;
+  return (products > streamed ? products : streamed) + tiles * transforms +
+         (kept ? 0 : weights * (far ? PACK_FAR : PACK));
+}
+
 int CPU (winograd_choice)(const Winograd *g, bool kept) {
-  (void)kept;
-  return g->c >= 16 ? 4 : 0;
+  if (g->c < CHANNELS || g->k < CHANNELS) return 0;
+  double least = 0.9 * 9 * (double)g->c * (double)g->k * (double)g->n *
+                 (double)g->oh * (double)g->ow;
+  int side = 0;
+  for (int s = 2; s <= 4; s += 2) {
+    double own = cost(g, s, kept);
+    if (own >= least) continue;
+    if (s == 4 && side != 0 && CPU(winograd_size)(s, g->c, g->k) > LARGE)
+      continue;
+    least = own;
+    side = s;
+  }
+  return side;
 }
 
 void CPU (winograd)(const Winograd *g, const void *weights) {
-  CPU(winograd_by)(g, weights, true, 2 * TILE_ROWS);
+  enum { POINTS = 16 << 20 }; /* bytes of points of a block, about */
+  int64_t width = threads_width(), points = (g->side + 2) * (g->side + 2);
+  int64_t tiles = g->n * divide_up(g->oh, g->side) * divide_up(g->ow, g->side);
+  int64_t blocks = divide_up(divide_up(tiles, 2 * TILE_ROWS), width) * width;
+  if (tiles == 0) return;
+  if (CPU(winograd_size)(g->side, g->c, g->k) <= NEAR && tiles >= 8 * width) {
+    CPU(winograd_by)(g, weights, true, divide_up(tiles, blocks));
+    return;
+  }
+  int64_t each = points * (g->c + g->k) * (int64_t)sizeof(real);
+  int64_t most = max64(POINTS / each, 8 * TILE_ROWS);
+  blocks = divide_up(tiles, most);
+  CPU(winograd_by)(g, weights, false, divide_up(tiles, blocks));
 }
 
 /* }====================================================== */

@@ -50,14 +50,19 @@ VEC_INLINE void spread (const vec *d, vec *v, const int side) {
 }
 
 /* n: channels from c on, of which VEC at most are taken. */
-VEC_INLINE void read_lanes (const real *const *pixel, int64_t c, int64_t n,
-                            real *v, int64_t plane, const int side) {
+VEC_INLINE void read_lanes (const real *const *pixel, int64_t ahead, int64_t c,
+                            int64_t n, real *v, int64_t plane,
+                            const int side) {
   const int size = side + 2;
   vec t[WINOGRAD_SIZE][WINOGRAD_SIZE], d[WINOGRAD_SIZE], o[WINOGRAD_SIZE];
   VEC_UNROLL
   for (int j = 0; j < size; j++) {
     VEC_UNROLL
-    for (int i = 0; i < size; i++) d[i] = load(pixel[i * size + j] + c, n);
+    for (int i = 0; i < size; i++) {
+      const real *at = pixel[i * size + j] + c;
+      d[i] = load(at, n);
+      if (j >= 2) __builtin_prefetch(at + ahead);
+    }
     spread(d, o, side);
     VEC_UNROLL
     for (int i = 0; i < size; i++) t[i][j] = o[i];
@@ -74,8 +79,9 @@ VEC_INLINE void read_lanes (const real *const *pixel, int64_t c, int64_t n,
 VEC_INLINE void read_tile (int64_t c, const real *const *pixel, real *v,
                            int64_t plane, const int side) {
   int64_t i = 0;
-  for (; i + VEC <= c; i += VEC) read_lanes(pixel, i, VEC, v, plane, side);
-  if (i < c) read_lanes(pixel, i, c - i, v, plane, side);
+  for (; i + VEC <= c; i += VEC)
+    read_lanes(pixel, side * c, i, VEC, v, plane, side);
+  if (i < c) read_lanes(pixel, side * c, i, c - i, v, plane, side);
 }
 
 void CPU (winograd_read)(const Winograd *g, int64_t n, int64_t i, int64_t j,
@@ -150,6 +156,7 @@ VEC_INLINE void write_lanes (const Winograd *g, const Target *to, int64_t c,
       if (g->add != NULL) y += load(g->add + at, n);
       if (g->act == MAP_relu) y = vec_relu(y);
       store(g->y + at, y, n);
+      __builtin_prefetch(g->y + at + side * g->k, 1);
     }
   }
 }
