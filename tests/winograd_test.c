@@ -18,6 +18,7 @@ typedef struct Isa {
   void (*run_by)(const Winograd *g, const void *blob, bool alone,
                  int64_t block);
   int (*choice)(const Winograd *g, bool kept);
+  void (*weight)(const Winograd *g, const float *gy, float *gw);
 } Isa;
 
 #define PROTOTYPES(isa) \
@@ -27,13 +28,15 @@ typedef struct Isa {
   void cpu_winograd_##isa##_f32(const Winograd *g, const void *blob); \
   void cpu_winograd_by_##isa##_f32(const Winograd *g, const void *blob, \
                                    bool alone, int64_t block); \
-  int cpu_winograd_choice_##isa##_f32(const Winograd *g, bool kept);
+  int cpu_winograd_choice_##isa##_f32(const Winograd *g, bool kept); \
+  void cpu_winograd_weight_##isa##_f32(const Winograd *g, const float *gy, \
+                                       float *gw);
+/* clang-format off */
 #define KERNELS(isa) \
-  { \
-#isa, cpu_winograd_size_##isa##_f32, cpu_winograd_pack_##isa##_f32, \
-        cpu_winograd_##isa##_f32, cpu_winograd_by_##isa##_f32, \
-        cpu_winograd_choice_##isa##_f32 \
-  }
+  { #isa, cpu_winograd_size_##isa##_f32, cpu_winograd_pack_##isa##_f32, \
+    cpu_winograd_##isa##_f32, cpu_winograd_by_##isa##_f32, \
+    cpu_winograd_choice_##isa##_f32, cpu_winograd_weight_##isa##_f32 }
+/* clang-format on */
 
 #if defined(__x86_64__)
 PROTOTYPES(avx2)
@@ -187,11 +190,61 @@ TEST(convolutions_of_any_shape) {
   }
 }
 
+/* The gradient of one tap by the definition. */
+static double expected_weight (const Winograd *g, const float *gy, int64_t k,
+                               int64_t c, int i, int j) {
+  double sum = 0;
+  for (int64_t n = 0; n < g->n; n++)
+    for (int64_t y = 0; y < g->oh; y++)
+      for (int64_t x = 0; x < g->ow; x++) {
+        int64_t row = y + i - g->top, col = x + j - g->left;
+        if (row < 0 || row >= g->h || col < 0 || col >= g->w) continue;
+        double a = g->x[((n * g->h + row) * g->w + col) * g->c + c];
+        sum += a * gy[((n * g->oh + y) * g->ow + x) * g->k + k];
+      }
+  return sum;
+}
+
+static void check_weight (const Winograd *g, const float *gy,
+                          const float *gw) {
+  double error = 0, most = 1e-3;
+  for (int64_t at = 0; at < g->k * g->c * 9; at++) {
+    int64_t tap = at % 9, c = at / 9 % g->c, k = at / 9 / g->c;
+    double want = expected_weight(g, gy, k, c, (int)tap / 3, (int)tap % 3);
+    double e = fabs(want - (double)gw[at]);
+    if (!(e <= error)) error = e;
+    most = fmax(most, fabs(want));
+  }
+  if (!(error <= bound(g->side) * most))
+    fail_msg("side %d, (%d, %d, %d, %d) by (%d, %d, %d): error %g of %g",
+             g->side, (int)g->n, (int)g->h, (int)g->w, (int)g->c, (int)g->oh,
+             (int)g->ow, (int)g->k, error, most);
+}
+
+TEST(gradients_of_weights_of_any_shape) {
+  const Isa *isa = isa_now();
+  seed = 2;
+  for (int i = 0; i < 150; i++) {
+    size_t mark = fnn_mark();
+    Case p = make_case();
+    Winograd *g = &p.g;
+    int64_t numel = g->c * g->k * 9;
+    const float *gy = numbers(g->n * g->oh * g->ow * g->k);
+    float *gw = numbers(numel);
+    gw[numel] = 7;
+    isa->weight(g, gy, gw);
+    check_weight(g, gy, gw);
+    assert_true(gw[numel] == 7);
+    fnn_escape(mark, NULL);
+  }
+}
+
 /* }====================================================== */
 
 int main (void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(convolutions_of_any_shape),
+    cmocka_unit_test(gradients_of_weights_of_any_shape),
   };
   return cmocka_run_group_tests(tests, open_context, close_context);
 }

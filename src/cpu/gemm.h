@@ -31,10 +31,6 @@
 #endif
 #define TILE_COLS (2 * VEC)
 
-static inline int64_t divide_up (int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
-
 /* What a tile does to its sums, in this order, before it stores them. */
 enum {
   TILE_SCALE = 1, /* times alpha */

@@ -10,14 +10,10 @@
 
 #ifdef CPU_ANY
 
-/* Tiles of a task that only transforms. */
-enum { FEW = 4 };
-
 typedef struct Job {
   const Winograd *g;
   const real *weights;
   int64_t weights_plane; /* reals of the weights of a point */
-  int64_t across, down;  /* tiles of an image */
   int64_t tiles, block;  /* in all; in a block */
   int64_t first;         /* tile of the block at hand */
   int points;
@@ -28,19 +24,14 @@ typedef struct Job {
   int64_t scratch_each;
 } Job;
 
-/* Rows of whole vectors, which are not whole pages apart. */
-static int64_t row_size (int64_t n) { return divide_up(n, VEC) * VEC + 16; }
-
 static Job job_of (const Winograd *g, const void *weights, int64_t block) {
   Job p = { .g = g, .weights = weights };
   p.points = (g->side + 2) * (g->side + 2);
   p.weights_plane = CPU(winograd_plane)(g->c, g->k);
-  p.down = divide_up(g->oh, g->side);
-  p.across = divide_up(g->ow, g->side);
-  p.tiles = g->n * p.down * p.across;
+  p.tiles = winograd_tiles(g);
   p.block = min64(block, p.tiles);
-  p.v_row = row_size(g->c);
-  p.m_row = row_size(g->k);
+  p.v_row = winograd_row(g->c);
+  p.m_row = winograd_row(g->k);
   p.v_plane = p.block * p.v_row + 16;
   p.m_plane = p.block * p.m_row + 16;
   p.columns = divide_up(g->k, TILE_COLS) * TILE_COLS;
@@ -69,21 +60,14 @@ static void multiply (const Job *p, int point, int64_t n, int64_t j,
 
 /* Tiles at .. end - 1 to points, the first at v; and back. */
 static void read_tiles (const Job *p, int64_t at, int64_t end, real *v) {
-  for (; at < end; at++, v += p->v_row) {
-    int64_t row = at / p->across;
-    CPU(winograd_read)
-    (p->g, row / p->down, row % p->down, at % p->across, p->zeros, v,
-     p->v_plane);
-  }
+  for (; at < end; at++, v += p->v_row)
+    CPU(winograd_read)(p->g, at, p->zeros, v, p->v_plane);
 }
 
 static void write_tiles (const Job *p, int64_t at, int64_t end,
                          const real *m) {
-  for (; at < end; at++, m += p->m_row) {
-    int64_t row = at / p->across;
-    CPU(winograd_write)
-    (p->g, row / p->down, row % p->down, at % p->across, m, p->m_plane);
-  }
+  for (; at < end; at++, m += p->m_row)
+    CPU(winograd_write)(p->g, at, m, p->m_plane);
 }
 
 /* A block, from x to y. */
@@ -106,18 +90,18 @@ static int64_t block_end (const Job *p) {
 
 static void read_task (void *ud, int64_t task, int worker) {
   const Job *p = ud;
-  int64_t at = p->first + task * FEW;
+  int64_t at = p->first + task * WINOGRAD_FEW;
   (void)worker;
-  read_tiles(p, at, min64(at + FEW, block_end(p)),
-             p->v + task * FEW * p->v_row);
+  read_tiles(p, at, min64(at + WINOGRAD_FEW, block_end(p)),
+             p->v + task * WINOGRAD_FEW * p->v_row);
 }
 
 static void write_task (void *ud, int64_t task, int worker) {
   const Job *p = ud;
-  int64_t at = p->first + task * FEW;
+  int64_t at = p->first + task * WINOGRAD_FEW;
   (void)worker;
-  write_tiles(p, at, min64(at + FEW, block_end(p)),
-              p->m + task * FEW * p->m_row);
+  write_tiles(p, at, min64(at + WINOGRAD_FEW, block_end(p)),
+              p->m + task * WINOGRAD_FEW * p->m_row);
 }
 
 static void multiply_task (void *ud, int64_t task, int worker) {
@@ -144,7 +128,7 @@ static void run_together (Job *p) {
   cut_columns(p);
   int64_t products = p->points * divide_up(p->g->k, p->columns);
   for (; p->first < p->tiles; p->first += p->block) {
-    int64_t transforms = divide_up(block_end(p) - p->first, FEW);
+    int64_t transforms = divide_up(block_end(p) - p->first, WINOGRAD_FEW);
     threads_run(transforms, read_task, p);
     threads_run(products, multiply_task, p);
     threads_run(transforms, write_task, p);
@@ -156,7 +140,7 @@ static void take_scratch (Job *p, int64_t blocks) {
   Gemm g = product(p, 0, p->block, NULL, NULL);
   int64_t width = threads_width();
   int64_t v = blocks * p->points * p->v_plane;
-  int64_t m = blocks * p->points * p->m_plane, zeros = row_size(p->g->c);
+  int64_t m = blocks * p->points * p->m_plane, zeros = winograd_row(p->g->c);
   p->scratch_each = (CPU(gemm_packed_scratch)(&g) + 15) / 16 * 16;
   p->v = mem_scratch((size_t)(v + m + zeros + width * p->scratch_each) *
                      sizeof(real));
@@ -207,8 +191,9 @@ enum { CHANNELS = 16 };
 static double cost (const Winograd *g, int side, bool kept) {
   double points = (side + 2) * (side + 2), c = (double)g->c;
   double k = (double)(divide_up(g->k, VEC) * VEC);
-  double tiles = (double)g->n * (double)divide_up(g->oh, side) *
-                 (double)divide_up(g->ow, side);
+  Winograd shape = *g;
+  shape.side = side;
+  double tiles = (double)winograd_tiles(&shape);
   double products = points * tiles * k * (c + START);
   double weights = points * c * k;
   bool far = weights * sizeof(real) > NEAR;
@@ -219,10 +204,15 @@ static double cost (const Winograd *g, int side, bool kept) {
          (kept ? 0 : weights * (far ? PACK_FAR : PACK));
 }
 
+/* What a side must save at least to be taken. */
+static double by_definition (const Winograd *g) {
+  return 0.9 * 9 * (double)g->c * (double)g->k * (double)g->n * (double)g->oh *
+         (double)g->ow;
+}
+
 int CPU (winograd_choice)(const Winograd *g, bool kept) {
   if (g->c < CHANNELS || g->k < CHANNELS) return 0;
-  double least = 0.9 * 9 * (double)g->c * (double)g->k * (double)g->n *
-                 (double)g->oh * (double)g->ow;
+  double least = by_definition(g);
   int side = 0;
   for (int s = 2; s <= 4; s += 2) {
     double own = cost(g, s, kept);
@@ -235,10 +225,22 @@ int CPU (winograd_choice)(const Winograd *g, bool kept) {
   return side;
 }
 
+/* The same steps the other way, and their products sum over tiles instead: of
+** these there must be enough. */
+int CPU (winograd_weight_choice)(const Winograd *g) {
+  enum { TILES = 64 };
+  Winograd shape = *g;
+  shape.side = 4;
+  if (g->c < CHANNELS || g->k < CHANNELS || winograd_tiles(&shape) < TILES ||
+      CPU(winograd_size)(4, g->c, g->k) > LARGE)
+    return 0;
+  return cost(g, 4, false) < by_definition(g) ? 4 : 0;
+}
+
 void CPU (winograd)(const Winograd *g, const void *weights) {
   enum { POINTS = 16 << 20 }; /* bytes of points of a block, about */
   int64_t width = threads_width(), points = (g->side + 2) * (g->side + 2);
-  int64_t tiles = g->n * divide_up(g->oh, g->side) * divide_up(g->ow, g->side);
+  int64_t tiles = winograd_tiles(g);
   int64_t blocks = divide_up(divide_up(tiles, 2 * TILE_ROWS), width) * width;
   if (tiles == 0) return;
   if (CPU(winograd_size)(g->side, g->c, g->k) <= NEAR && tiles >= 8 * width) {

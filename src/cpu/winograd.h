@@ -4,6 +4,7 @@
 ** winograd_pack.c  the weights' transform, in panels of the matrix product
 ** winograd_tile.c  the transforms of a tile of x, and back to one of y
 ** winograd.c       the products between them, and whether it all is worth it
+** winograd_weight.c  the gradient of the weights, by the same transforms
 **
 ** y is cut into tiles of side by side pixels.  The size = side + 2 by size
 ** pixels of x that a tile reads become as many points, channel by channel; at
@@ -69,13 +70,45 @@ void CPU(winograd)(const Winograd *g, const void *blob);
 void CPU(winograd_by)(const Winograd *g, const void *blob, bool alone,
                       int64_t block);
 
-/* The steps of one tile, at row i and column j of those of image n.  Its points
-** lie at v, for x, and at m, for y, plane reals apart; channels are read and
-** written in whole vectors there.  zeros: c of them. */
-void CPU(winograd_read)(const Winograd *g, int64_t n, int64_t i, int64_t j,
-                        const real *zeros, real *v, int64_t plane);
-void CPU(winograd_write)(const Winograd *g, int64_t n, int64_t i, int64_t j,
-                         const real *m, int64_t plane);
+/* gw (k, c, 3, 3), the gradient of the weights, from x and gy, y's gradient.
+** The tiles summed into one block, and so the bits, follow from shapes. */
+int CPU(winograd_weight_choice)(const Winograd *g);
+void CPU(winograd_weight)(const Winograd *g, const real *gy, real *gw);
+
+/*
+** {======================================================
+** Between the files
+** =======================================================
+*/
+
+static inline int64_t winograd_tiles (const Winograd *g) {
+  return g->n * divide_up(g->oh, g->side) * divide_up(g->ow, g->side);
+}
+
+/* Reals from a tile's channels to the next tile's: whole vectors, and seldom
+** whole pages. */
+static inline int64_t winograd_row (int64_t channels) {
+  return divide_up(channels, VEC) * VEC + 16;
+}
+
+/* Tiles of a task that only transforms. */
+enum { WINOGRAD_FEW = 4 };
+
+/* The steps of one tile, which are counted along rows, images last.  Points
+** lie plane reals apart, at v for x, at m for y; channels are read and written
+** in whole vectors there.  zeros: c of them, of the source. */
+void CPU(winograd_read)(const Winograd *g, int64_t tile, const real *zeros,
+                        real *v, int64_t plane);
+void CPU(winograd_read_y)(const Winograd *g, const real *gy, int64_t tile,
+                          const real *zeros, real *v, int64_t plane);
+void CPU(winograd_write)(const Winograd *g, int64_t tile, const real *m,
+                         int64_t plane);
+
+/* gw (k, c, 3, 3) from its points (c, k), plane reals apart, rows `row`. */
+void CPU(winograd_collect)(int side, int64_t c, int64_t k, const real *points,
+                           int64_t row, int64_t plane, real *gw);
+
+/* }====================================================== */
 
 #endif
 

@@ -1,4 +1,5 @@
-/* winograd_pack.c - the weights' points, U = G g G', as panels.
+/* winograd_pack.c - the weights' points, U = G g G', as panels; and back, the
+** gradient G' U G of the weights from that of their points.
 **
 ** Of each point the (c, k) weights lie as gemm_prepack would leave them.  The
 ** nine taps of VEC weights side by side are brought together, and each of
@@ -100,5 +101,79 @@ void CPU (winograd_pack)(int side, int64_t c, int64_t k, const real *w,
   p.plane = CPU(winograd_plane)(c, k);
   threads_run(divide_up(k, TILE_COLS), panel_task, &p);
 }
+
+/*
+** {======================================================
+** Back
+** =======================================================
+*/
+
+typedef struct Collect {
+  int side;
+  int64_t c, k, row, plane;
+  const real *points;
+  real *gw;
+} Collect;
+
+/* G' u of a line of points. */
+VEC_INLINE void gather (const vec *u, vec *g, const int side) {
+  vec even = u[1] + u[2], odd = u[1] - u[2];
+  if (side == 2) {
+    g[0] = u[0] + (real)0.5 * even;
+    g[1] = (real)0.5 * odd;
+    g[2] = (real)0.5 * even + u[3];
+    return;
+  }
+  const double a = WINOGRAD_A, b = WINOGRAD_B, aa = a * a, bb = b * b;
+  const double na = 2 * aa * (aa - bb), nb = 2 * bb * (bb - aa);
+  vec far_even = u[3] + u[4], far_odd = u[3] - u[4];
+  g[0] = u[0] + ((real)(1 / na) * even + (real)(1 / nb) * far_even);
+  g[1] = (real)(a / na) * odd + (real)(b / nb) * far_odd;
+  g[2] = (real)(aa / na) * even + ((real)(bb / nb) * far_even + u[5]);
+}
+
+/* The taps of n <= VEC weights from (i, j) on. */
+VEC_INLINE void collect_lanes (const Collect *p, int64_t i, int64_t j,
+                               int64_t n, const int side) {
+  const int size = side + 2;
+  _Alignas(64) real taps[9][VEC];
+  vec t[3][WINOGRAD_SIZE], u[WINOGRAD_SIZE], g[3];
+  const real *from = p->points + i * p->row + j;
+  VEC_UNROLL
+  for (int x = 0; x < size; x++) {
+    VEC_UNROLL
+    for (int y = 0; y < size; y++)
+      u[y] = vec_load(from + (y * size + x) * p->plane);
+    gather(u, g, side);
+    VEC_UNROLL
+    for (int y = 0; y < 3; y++) t[y][x] = g[y];
+  }
+  VEC_UNROLL
+  for (int y = 0; y < 3; y++) {
+    gather(t[y], g, side);
+    VEC_UNROLL
+    for (int x = 0; x < 3; x++) vec_store(taps[3 * y + x], g[x]);
+  }
+  real *to = p->gw + (j * p->c + i) * 9;
+  for (int64_t l = 0; l < n; l++, to += p->c * 9)
+    for (int tap = 0; tap < 9; tap++) to[tap] = taps[tap][l];
+}
+
+static void collect_task (void *ud, int64_t task, int worker) {
+  const Collect *p = ud;
+  int64_t j = task * VEC, n = min64(VEC, p->k - j);
+  (void)worker;
+  for (int64_t i = 0; i < p->c; i++)
+    if (p->side == 4) collect_lanes(p, i, j, n, 4);
+    else collect_lanes(p, i, j, n, 2);
+}
+
+void CPU (winograd_collect)(int side, int64_t c, int64_t k, const real *points,
+                            int64_t row, int64_t plane, real *gw) {
+  Collect p = { side, c, k, row, plane, points, gw };
+  threads_run(divide_up(k, VEC), collect_task, &p);
+}
+
+/* }====================================================== */
 
 #endif

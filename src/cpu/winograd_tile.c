@@ -1,12 +1,13 @@
-/* winograd_tile.c - a tile of x to its points, and points to a tile of y.
+/* winograd_tile.c - a tile of x or of y's gradient to its points, and points
+** to a tile of y.
 **
-** Both go along one side of the tile and then along the other, VEC channels
+** All go along one side of the tile and then along the other, VEC channels
 ** at a time: size lines of size numbers each. */
 
+#include "sweep.h"
 #include "winograd.h"
 
 #include "../core/ops.h"
-#include "sweep.h"
 
 #ifdef CPU_ANY
 
@@ -22,89 +23,132 @@ VEC_INLINE void store (real *p, vec v, int64_t n) {
   else vec_store_part(p, v, n);
 }
 
+/* Where a tile begins. */
+typedef struct Place {
+  int64_t n, y, x; /* its image, and pixel of y */
+} Place;
+
+static Place place_of (const Winograd *g, int64_t tile) {
+  int64_t across = divide_up(g->ow, g->side), down = divide_up(g->oh, g->side);
+  int64_t row = tile / across;
+  return (Place){ row / down, row % down * g->side, tile % across * g->side };
+}
+
 /*
 ** {======================================================
-** From x
+** To points
 ** =======================================================
 */
 
-/* B' d of a line of pixels. */
-VEC_INLINE void spread (const vec *d, vec *v, const int side) {
-  if (side == 2) {
+/* A d of a line of y's gradient, or B' d of one of x. */
+VEC_INLINE void expand (const vec *d, vec *v, const int side,
+                        const bool of_y) {
+  const real a = (real)WINOGRAD_A, aa = (real)(WINOGRAD_A * WINOGRAD_A);
+  const real b = (real)WINOGRAD_B, bb = (real)(WINOGRAD_B * WINOGRAD_B);
+  if (of_y && side == 2) {
+    v[0] = d[0];
+    v[1] = d[0] + d[1];
+    v[2] = d[0] - d[1];
+    v[3] = -d[1];
+  } else if (of_y) {
+    vec even = d[0] + aa * d[2], odd = d[1] + aa * d[3];
+    vec far_even = d[0] + bb * d[2], far_odd = d[1] + bb * d[3];
+    v[0] = d[0];
+    v[1] = even + a * odd;
+    v[2] = even - a * odd;
+    v[3] = far_even + b * far_odd;
+    v[4] = far_even - b * far_odd;
+    v[5] = d[3];
+  } else if (side == 2) {
     v[0] = d[0] - d[2];
     v[1] = d[1] + d[2];
     v[2] = d[2] - d[1];
     v[3] = d[1] - d[3];
-    return;
+  } else {
+    vec even = d[4] - bb * d[2], odd = d[3] - bb * d[1];
+    vec far_even = d[4] - aa * d[2], far_odd = d[3] - aa * d[1];
+    v[0] = d[0] + (d[4] - (aa + bb) * d[2]);
+    v[1] = even + a * odd;
+    v[2] = even - a * odd;
+    v[3] = far_even + b * far_odd;
+    v[4] = far_even - b * far_odd;
+    v[5] = d[1] + (d[5] - (aa + bb) * d[3]);
   }
-  const real a = (real)WINOGRAD_A, aa = (real)(WINOGRAD_A * WINOGRAD_A);
-  const real b = (real)WINOGRAD_B, bb = (real)(WINOGRAD_B * WINOGRAD_B);
-  vec even = d[4] - bb * d[2], odd = d[3] - bb * d[1];
-  v[1] = even + a * odd;
-  v[2] = even - a * odd;
-  even = d[4] - aa * d[2], odd = d[3] - aa * d[1];
-  v[3] = even + b * odd;
-  v[4] = even - b * odd;
-  v[0] = d[0] + (d[4] - (aa + bb) * d[2]);
-  v[5] = d[1] + (d[5] - (aa + bb) * d[3]);
 }
 
-/* n: channels from c on, of which VEC at most are taken. */
+/* Channels c .. c + n - 1, of which VEC at most are taken.  ahead: where the
+** next tile has what this one does not. */
 VEC_INLINE void read_lanes (const real *const *pixel, int64_t ahead, int64_t c,
-                            int64_t n, real *v, int64_t plane,
-                            const int side) {
-  const int size = side + 2;
+                            int64_t n, real *v, int64_t plane, const int side,
+                            const bool of_y) {
+  const int size = side + 2, lines = of_y ? side : size;
   vec t[WINOGRAD_SIZE][WINOGRAD_SIZE], d[WINOGRAD_SIZE], o[WINOGRAD_SIZE];
   VEC_UNROLL
-  for (int j = 0; j < size; j++) {
+  for (int j = 0; j < lines; j++) {
     VEC_UNROLL
-    for (int i = 0; i < size; i++) {
-      const real *at = pixel[i * size + j] + c;
+    for (int i = 0; i < lines; i++) {
+      const real *at = pixel[i * lines + j] + c;
       d[i] = load(at, n);
-      if (j >= 2) __builtin_prefetch(at + ahead);
+      if (j >= lines - side) __builtin_prefetch(at + ahead);
     }
-    spread(d, o, side);
+    expand(d, o, side, of_y);
     VEC_UNROLL
     for (int i = 0; i < size; i++) t[i][j] = o[i];
   }
   v += c;
   VEC_UNROLL
   for (int i = 0; i < size; i++) {
-    spread(t[i], o, side);
+    expand(t[i], o, side, of_y);
     VEC_UNROLL
     for (int j = 0; j < size; j++, v += plane) vec_store(v, o[j]);
   }
 }
 
 VEC_INLINE void read_tile (int64_t c, const real *const *pixel, real *v,
-                           int64_t plane, const int side) {
-  int64_t i = 0;
+                           int64_t plane, const int side, const bool of_y) {
+  int64_t i = 0, ahead = side * c;
   for (; i + VEC <= c; i += VEC)
-    read_lanes(pixel, side * c, i, VEC, v, plane, side);
-  if (i < c) read_lanes(pixel, side * c, i, c - i, v, plane, side);
+    read_lanes(pixel, ahead, i, VEC, v, plane, side, of_y);
+  if (i < c) read_lanes(pixel, ahead, i, c - i, v, plane, side, of_y);
 }
 
-void CPU (winograd_read)(const Winograd *g, int64_t n, int64_t i, int64_t j,
-                         const real *zeros, real *v, int64_t plane) {
-  const real *pixel[WINOGRAD_POINTS];
-  int size = g->side + 2;
-  int64_t y0 = i * g->side - g->top, x0 = j * g->side - g->left;
-  for (int dy = 0; dy < size; dy++)
-    for (int dx = 0; dx < size; dx++) {
-      int64_t y = y0 + dy, x = x0 + dx;
-      bool inside = y >= 0 && y < g->h && x >= 0 && x < g->w;
-      pixel[dy * size + dx] =
-          inside ? g->x + ((n * g->h + y) * g->w + x) * g->c : zeros;
+/* The pixels of a square of x (n, h, w, c); those outside are `zeros`. */
+static void find_pixels (const real *x, int64_t h, int64_t w, int64_t c,
+                         Place at, int lines, const real *zeros,
+                         const real **pixel) {
+  for (int i = 0; i < lines; i++)
+    for (int j = 0; j < lines; j++) {
+      int64_t row = at.y + i, col = at.x + j;
+      bool inside = row >= 0 && row < h && col >= 0 && col < w;
+      *pixel++ = inside ? x + ((at.n * h + row) * w + col) * c : zeros;
     }
-  if (g->side == 4) read_tile(g->c, pixel, v, plane, 4);
-  else read_tile(g->c, pixel, v, plane, 2);
+}
+
+void CPU (winograd_read)(const Winograd *g, int64_t tile, const real *zeros,
+                         real *v, int64_t plane) {
+  const real *pixel[WINOGRAD_POINTS];
+  Place at = place_of(g, tile);
+  at.y -= g->top;
+  at.x -= g->left;
+  find_pixels(g->x, g->h, g->w, g->c, at, g->side + 2, zeros, pixel);
+  if (g->side == 4) read_tile(g->c, pixel, v, plane, 4, false);
+  else read_tile(g->c, pixel, v, plane, 2, false);
+}
+
+void CPU (winograd_read_y)(const Winograd *g, const real *gy, int64_t tile,
+                           const real *zeros, real *v, int64_t plane) {
+  const real *pixel[WINOGRAD_POINTS];
+  find_pixels(gy, g->oh, g->ow, g->k, place_of(g, tile), g->side, zeros,
+              pixel);
+  if (g->side == 4) read_tile(g->k, pixel, v, plane, 4, true);
+  else read_tile(g->k, pixel, v, plane, 2, true);
 }
 
 /* }====================================================== */
 
 /*
 ** {======================================================
-** To y
+** From points to y
 ** =======================================================
 */
 
@@ -155,7 +199,7 @@ VEC_INLINE void write_lanes (const Winograd *g, const Target *to, int64_t c,
       vec y = g->alpha * o[j] + bias;
       if (g->add != NULL) y += load(g->add + at, n);
       if (g->act == MAP_relu) y = vec_relu(y);
-      store(g->y + at, y, n);
+      store(g->y + at, y, n); /* and the next tile's */
       __builtin_prefetch(g->y + at + side * g->k, 1);
     }
   }
@@ -168,13 +212,13 @@ VEC_INLINE void write_tile (const Winograd *g, const Target *to, const real *m,
   if (i < g->k) write_lanes(g, to, i, g->k - i, m, plane, side);
 }
 
-void CPU (winograd_write)(const Winograd *g, int64_t n, int64_t i, int64_t j,
-                          const real *m, int64_t plane) {
-  int64_t y = i * g->side, x = j * g->side;
-  Target to = { .at = ((n * g->oh + y) * g->ow + x) * g->k,
+void CPU (winograd_write)(const Winograd *g, int64_t tile, const real *m,
+                          int64_t plane) {
+  Place at = place_of(g, tile);
+  Target to = { .at = ((at.n * g->oh + at.y) * g->ow + at.x) * g->k,
                 .row = g->ow * g->k,
-                .rows = (int)min64(g->side, g->oh - y),
-                .cols = (int)min64(g->side, g->ow - x) };
+                .rows = (int)min64(g->side, g->oh - at.y),
+                .cols = (int)min64(g->side, g->ow - at.x) };
   if (g->side == 4) write_tile(g, &to, m, plane, 4);
   else write_tile(g, &to, m, plane, 2);
   if (g->act < 0 || g->act == MAP_relu) return;
