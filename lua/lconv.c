@@ -177,7 +177,20 @@ static const luaL_Reg both[] = {
   { NULL, NULL },
 };
 
+/* fnn.set_exact_convolution(on) -> what it was */
+static int set_exact (lua_State *L) {
+  bool was = false;
+  luaL_checktype(L, 1, LUA_TBOOLEAN);
+  bool on = lua_toboolean(L, 1);
+  guard(L, was = fnn_exact_convolution(on));
+  lua_pushboolean(L, was);
+  return 1;
+}
+
 void open_conv (lua_State *L) {
+  static const luaL_Reg settings[] = { { "set_exact_convolution", set_exact },
+                                       { NULL, NULL } };
   addmethods(L, TENSOR, both);
   addfunctions(L, both);
+  addfunctions(L, settings);
 }

@@ -65,7 +65,7 @@ local others = words [[
   clock fmt full grad gradcheck is_grad_enabled is_tensor kaiming linspace
   manual_seed memory no_grad normal ones ones_like rand randint randn
   randperm repl reset_peak_memory scope set_default_device set_default_dtype
-  set_memory_limit summary tensor trim uniform xavier zeros zeros_like
+  set_exact_convolution set_memory_limit summary tensor trim uniform xavier zeros zeros_like
 ]]
 
 -- A layout that an op cannot have, with the reason.

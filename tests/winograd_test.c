@@ -241,8 +241,117 @@ TEST(gradients_of_weights_of_any_shape) {
 
 /* }====================================================== */
 
+/*
+** {======================================================
+** Schedules and choices
+** =======================================================
+*/
+
+/* A convolution of one image with padding 1, weights packed. */
+static Winograd whole (const Isa *isa, int side, int64_t size, int64_t c,
+                       int64_t k, const void **blob) {
+  Winograd g = { .side = side,
+                 .n = 1,
+                 .h = size,
+                 .w = size,
+                 .c = c,
+                 .oh = size,
+                 .ow = size,
+                 .k = k,
+                 .top = 1,
+                 .left = 1,
+                 .alpha = 1,
+                 .act = -1 };
+  void *packed = mem_scratch(isa->size(side, c, k));
+  isa->pack(side, c, k, numbers(c * k * 9), false, packed);
+  *blob = packed;
+  g.x = numbers(size * size * c);
+  return g;
+}
+
+TEST(bits_do_not_depend_on_threads) {
+  const Isa *isa = isa_now();
+  const void *blob;
+  seed = 3;
+  /* Weights near and far; k that cuts products into several tasks. */
+  static const int64_t shapes[][3] = { { 50, 24, 40 }, { 21, 200, 600 } };
+  int before = fnn_thread_count();
+  for (int i = 0; i < countof(shapes); i++) {
+    size_t mark = fnn_mark();
+    int64_t size = shapes[i][0], c = shapes[i][1], k = shapes[i][2];
+    Winograd g = whole(isa, 4, size, c, k, &blob);
+    size_t bytes = (size_t)(size * size * k) * sizeof(float);
+    size_t weights = (size_t)(c * k * 9) * sizeof(float);
+    float *one = mem_scratch(bytes), *many = mem_scratch(bytes);
+    float *gw = mem_scratch(weights), *gw_many = mem_scratch(weights);
+    fnn_threads(1);
+    g.y = one;
+    isa->run(&g, blob);
+    isa->weight(&g, one, gw);
+    for (int threads = 2; threads <= 3; threads++) {
+      fnn_threads(threads);
+      g.y = many;
+      isa->run(&g, blob);
+      assert_memory_equal(one, many, bytes);
+      isa->weight(&g, one, gw_many);
+      assert_memory_equal(gw, gw_many, weights);
+    }
+    fnn_escape(mark, NULL);
+  }
+  fnn_threads(before);
+}
+
+typedef struct Run {
+  const Isa *isa;
+  const Winograd *g;
+  const void *blob;
+} Run;
+
+static void run_it (void *ud) {
+  const Run *r = ud;
+  r->isa->run(r->g, r->blob);
+}
+
+TEST(a_set_token_stops_it) {
+  Run r = { .isa = isa_now() };
+  Winograd g = whole(r.isa, 4, 60, 32, 32, &r.blob);
+  g.y = numbers(60 * 60 * 32);
+  r.g = &g;
+  fnn_cancel(fnn_cancel_token(fnn_current()));
+  assert_int_equal(fnn_pcall(run_it, &r), FNN_ECANCEL);
+}
+
+static int chosen (int64_t n, int64_t size, int64_t c, int64_t k, bool kept) {
+  Winograd g = { .n = n,
+                 .h = size,
+                 .w = size,
+                 .c = c,
+                 .oh = size,
+                 .ow = size,
+                 .k = k,
+                 .top = 1,
+                 .left = 1 };
+  return isa_now()->choice(&g, kept);
+}
+
+TEST(tiles_are_chosen_by_what_they_cost) {
+  assert_int_equal(chosen(1, 64, 320, 320, true), 4);
+  assert_int_equal(chosen(1, 256, 128, 128, false), 4);
+  assert_int_equal(chosen(1, 16, 1280, 1280, true), 2); /* for memory */
+  assert_int_equal(chosen(1, 224, 3, 64, true), 0);
+  assert_int_equal(chosen(1, 2, 64, 64, false), 0);
+  /* Packing does not pay for one small image. */
+  assert_int_not_equal(chosen(1, 7, 512, 512, true), 0);
+  assert_int_equal(chosen(1, 7, 512, 512, false), 0);
+}
+
+/* }====================================================== */
+
 int main (void) {
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test(bits_do_not_depend_on_threads),
+    cmocka_unit_test(a_set_token_stops_it),
+    cmocka_unit_test(tiles_are_chosen_by_what_they_cost),
     cmocka_unit_test(convolutions_of_any_shape),
     cmocka_unit_test(gradients_of_weights_of_any_shape),
   };

@@ -137,6 +137,7 @@ static void result_few (real *y, const real *x, const real *w,
 
 void CPU (conv)(Tensor *y, const Tensor *x, const Tensor *w, const Epilogue *e,
                 const ConvShape *s) {
+  if (CONV_WINOGRAD(y, x, w, e, s, false)) return;
   size_t mark = fnn_mark();
   int64_t size = count(s->size), m = s->n * count(s->out);
   int64_t cin = s->cin / s->groups, cout = s->cout / s->groups;
@@ -310,6 +311,7 @@ static void input_few (real *gx, const real *gy, const real *w,
 void CPU (conv_back_input)(Tensor *gx, const Tensor *gy, const Tensor *w,
                            const Epilogue *e, const ConvShape *s) {
   int64_t m = s->n * count(s->in);
+  if (CONV_WINOGRAD(gx, gy, w, e, s, true)) return;
   if (is_product(s)) {
     CPU(gemm)
     (&(Gemm){ .m = m,
@@ -339,6 +341,7 @@ void CPU (conv_back_input)(Tensor *gx, const Tensor *gy, const Tensor *w,
 
 void CPU (conv_back_weight)(Tensor *gw, const Tensor *gy, const Tensor *x,
                             const ConvShape *s) {
+  if (CONV_WINOGRAD_WEIGHT(gw, gy, x, s)) return;
   size_t mark = fnn_mark();
   Taps t = CPU(conv_taps)(s);
   Patches p =

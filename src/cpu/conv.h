@@ -6,6 +6,7 @@
 ** conv_weight.c     patches times gradients: the gradient of the weights
 ** conv_depthwise.c  channels that do not mix
 ** conv_few.c        few outputs a place
+** winograd_conv.c   3 by 3 of stride 1 by way of transformed tiles
 **
 ** Images are channels-last: (n, in[0], in[1], in[2], channels).  A patch is
 ** what the taps of a kernel meet at one place: a row of a matrix that is never
@@ -132,5 +133,19 @@ typedef struct Few {
 } Few;
 
 void CPU(conv_few)(const Few *f);
+
+/* A convolution, the gradient of its input (back: y is gx, x gy) or that of
+** its weights by transformed tiles, where that is faster; else false. */
+#ifdef CPU_ANY
+bool CPU(conv_winograd)(Tensor *y, const Tensor *x, const Tensor *w,
+                        const Epilogue *e, const ConvShape *s, bool back);
+bool CPU(conv_winograd_weight)(Tensor *gw, const Tensor *gy, const Tensor *x,
+                               const ConvShape *s);
+#define CONV_WINOGRAD(...) CPU(conv_winograd)(__VA_ARGS__)
+#define CONV_WINOGRAD_WEIGHT(...) CPU(conv_winograd_weight)(__VA_ARGS__)
+#else /* doubles are for those who want all digits */
+#define CONV_WINOGRAD(...) false
+#define CONV_WINOGRAD_WEIGHT(...) false
+#endif
 
 #endif
