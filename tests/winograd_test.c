@@ -18,6 +18,7 @@ typedef struct Isa {
   void (*run_by)(const Winograd *g, const void *blob, bool alone,
                  int64_t block);
   int (*choice)(const Winograd *g, bool kept);
+  void (*once)(const Winograd *g, const float *w, bool back);
   void (*weight)(const Winograd *g, const float *gy, float *gw);
 } Isa;
 
@@ -29,13 +30,16 @@ typedef struct Isa {
   void cpu_winograd_by_##isa##_f32(const Winograd *g, const void *blob, \
                                    bool alone, int64_t block); \
   int cpu_winograd_choice_##isa##_f32(const Winograd *g, bool kept); \
+  void cpu_winograd_once_##isa##_f32(const Winograd *g, const float *w, \
+                                     bool back); \
   void cpu_winograd_weight_##isa##_f32(const Winograd *g, const float *gy, \
                                        float *gw);
 /* clang-format off */
 #define KERNELS(isa) \
   { #isa, cpu_winograd_size_##isa##_f32, cpu_winograd_pack_##isa##_f32, \
     cpu_winograd_##isa##_f32, cpu_winograd_by_##isa##_f32, \
-    cpu_winograd_choice_##isa##_f32, cpu_winograd_weight_##isa##_f32 }
+    cpu_winograd_choice_##isa##_f32, cpu_winograd_once_##isa##_f32, \
+    cpu_winograd_weight_##isa##_f32 }
 /* clang-format on */
 
 #if defined(__x86_64__)
@@ -321,6 +325,28 @@ TEST(a_set_token_stops_it) {
   assert_int_equal(fnn_pcall(run_it, &r), FNN_ECANCEL);
 }
 
+TEST(weights_that_are_packed_in_parts_give_the_same_bits) {
+  const Isa *isa = isa_now();
+  seed = 4;
+  for (int way = 0; way < 4; way++) {
+    size_t mark = fnn_mark();
+    const void *blob;
+    int side = 2 + 2 * (way % 2);
+    bool back = way / 2;
+    Winograd g = whole(isa, side, 9, 390, 421, &blob);
+    int64_t numel = 9 * 9 * g.k;
+    float *w = numbers(g.c * g.k * 9), *one = numbers(numel);
+    float *parts = numbers(numel);
+    isa->pack(side, g.c, g.k, w, back, (void *)blob);
+    g.y = one;
+    isa->run(&g, blob);
+    g.y = parts;
+    isa->once(&g, w, back);
+    assert_memory_equal(one, parts, (size_t)numel * sizeof *one);
+    fnn_escape(mark, NULL);
+  }
+}
+
 static int chosen (int64_t n, int64_t size, int64_t c, int64_t k, bool kept) {
   Winograd g = { .n = n,
                  .h = size,
@@ -351,6 +377,7 @@ int main (void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(bits_do_not_depend_on_threads),
     cmocka_unit_test(a_set_token_stops_it),
+    cmocka_unit_test(weights_that_are_packed_in_parts_give_the_same_bits),
     cmocka_unit_test(tiles_are_chosen_by_what_they_cost),
     cmocka_unit_test(convolutions_of_any_shape),
     cmocka_unit_test(gradients_of_weights_of_any_shape),

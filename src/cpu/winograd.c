@@ -135,6 +135,29 @@ static void run_together (Job *p) {
   }
 }
 
+/* All tiles at once, by weights that are packed for `part` channels of y at a
+** time: these packed weights stay in a shared cache. */
+static void run_in_parts (Job *p, const real *w, bool back, int64_t part,
+                          real *blob) {
+  const Winograd *g = p->g;
+  Winograd narrow = *g;
+  Job some = *p;
+  int64_t transforms = divide_up(p->tiles, WINOGRAD_FEW);
+  threads_run(transforms, read_task, p);
+  some.g = &narrow;
+  some.weights = blob;
+  for (int64_t j = 0; j < g->k; j += part) {
+    narrow.k = min64(part, g->k - j);
+    some.weights_plane = CPU(winograd_plane)(g->c, narrow.k);
+    some.m = p->m + j;
+    CPU(winograd_pack_part)(g->side, g->c, g->k, w, back, j, narrow.k, blob);
+    cut_columns(&some);
+    threads_run(some.points * divide_up(narrow.k, some.columns), multiply_task,
+                &some);
+  }
+  threads_run(transforms, write_task, p);
+}
+
 /* Scratch for as many blocks at once as `blocks`. */
 static void take_scratch (Job *p, int64_t blocks) {
   Gemm g = product(p, 0, p->block, NULL, NULL);
@@ -184,9 +207,22 @@ enum {
 ** the most which the smaller tile may save. */
 enum { NEAR = 4 << 20, LARGE = 128 << 20 };
 
+/* Bytes of weights that are packed at a time where they are not kept, and of
+** the points of all tiles then. */
+enum { PART = 4 << 20, POINTS = 32 << 20 };
+
 /* Channels with fewer than these leave vectors empty, and the products too
 ** small. */
 enum { CHANNELS = 16 };
+
+/* Whether weights that are not kept are packed a part at a time: where all of
+** them are many and the tiles one block. */
+static bool in_parts (const Winograd *g) {
+  int64_t points = (g->side + 2) * (g->side + 2);
+  int64_t each = points * (g->c + g->k) * (int64_t)sizeof(real);
+  return CPU(winograd_size)(g->side, g->c, g->k) > 2 * PART &&
+         winograd_tiles(g) <= POINTS / each;
+}
 
 static double cost (const Winograd *g, int side, bool kept) {
   double points = (side + 2) * (side + 2), c = (double)g->c;
@@ -196,7 +232,7 @@ static double cost (const Winograd *g, int side, bool kept) {
   double tiles = (double)winograd_tiles(&shape);
   double products = points * tiles * k * (c + START);
   double weights = points * c * k;
-  bool far = weights * sizeof(real) > NEAR;
+  bool far = weights * sizeof(real) > NEAR && (kept || !in_parts(&shape));
   double streamed = far ? weights * STREAM : 0;
   double transforms =
       side == 4 ? c * READ_4 + k * WRITE_4 : c * READ_2 + k * WRITE_2;
@@ -217,7 +253,8 @@ int CPU (winograd_choice)(const Winograd *g, bool kept) {
   for (int s = 2; s <= 4; s += 2) {
     double own = cost(g, s, kept);
     if (own >= least) continue;
-    if (s == 4 && side != 0 && CPU(winograd_size)(s, g->c, g->k) > LARGE)
+    if (s == 4 && side != 0 && kept &&
+        CPU(winograd_size)(s, g->c, g->k) > LARGE)
       continue;
     least = own;
     side = s;
@@ -226,7 +263,7 @@ int CPU (winograd_choice)(const Winograd *g, bool kept) {
 }
 
 /* The same steps the other way, and their products sum over tiles instead: of
-** these there must be enough. */
+** these there must be enough.  Both operands are packed. */
 int CPU (winograd_weight_choice)(const Winograd *g) {
   enum { TILES = 64 };
   Winograd shape = *g;
@@ -234,11 +271,13 @@ int CPU (winograd_weight_choice)(const Winograd *g) {
   if (g->c < CHANNELS || g->k < CHANNELS || winograd_tiles(&shape) < TILES ||
       CPU(winograd_size)(4, g->c, g->k) > LARGE)
     return 0;
-  return cost(g, 4, false) < by_definition(g) ? 4 : 0;
+  double packing = (double)winograd_tiles(&shape) * WINOGRAD_POINTS *
+                   (double)(g->c + g->k) * PACK;
+  return cost(g, 4, false) + packing < by_definition(g) ? 4 : 0;
 }
 
 void CPU (winograd)(const Winograd *g, const void *weights) {
-  enum { POINTS = 16 << 20 }; /* bytes of points of a block, about */
+  enum { BLOCK = 16 << 20 }; /* bytes of a block's points, about */
   int64_t width = threads_width(), points = (g->side + 2) * (g->side + 2);
   int64_t tiles = winograd_tiles(g);
   int64_t blocks = divide_up(divide_up(tiles, 2 * TILE_ROWS), width) * width;
@@ -248,9 +287,26 @@ void CPU (winograd)(const Winograd *g, const void *weights) {
     return;
   }
   int64_t each = points * (g->c + g->k) * (int64_t)sizeof(real);
-  int64_t most = max64(POINTS / each, 8 * TILE_ROWS);
+  int64_t most = max64(BLOCK / each, 8 * TILE_ROWS);
   blocks = divide_up(tiles, most);
   CPU(winograd_by)(g, weights, false, divide_up(tiles, blocks));
+}
+
+void CPU (winograd_once)(const Winograd *g, const real *w, bool back) {
+  size_t mark = fnn_mark();
+  if (in_parts(g)) {
+    int64_t each = (int64_t)CPU(winograd_size)(g->side, g->c, TILE_COLS);
+    int64_t part = max64(1, PART / each) * TILE_COLS;
+    Job p = job_of(g, NULL, winograd_tiles(g));
+    take_scratch(&p, 1);
+    run_in_parts(&p, w, back, part,
+                 mem_scratch(CPU(winograd_size)(g->side, g->c, part)));
+  } else {
+    void *blob = mem_scratch(CPU(winograd_size)(g->side, g->c, g->k));
+    CPU(winograd_pack)(g->side, g->c, g->k, w, back, blob);
+    CPU(winograd)(g, blob);
+  }
+  fnn_escape(mark, NULL);
 }
 
 /* }====================================================== */

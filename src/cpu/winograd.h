@@ -59,11 +59,17 @@ size_t CPU(winograd_size)(int side, int64_t c, int64_t k);
 void CPU(winograd_pack)(int side, int64_t c, int64_t k, const real *w,
                         bool back, void *blob);
 
+/* Of channels j .. j + n - 1 of k alone, as if there were no others. */
+void CPU(winograd_pack_part)(int side, int64_t c, int64_t k, const real *w,
+                             bool back, int64_t j, int64_t n, void *blob);
+
 /* Reals from a point's packed weights to the next's. */
 int64_t CPU(winograd_plane)(int64_t c, int64_t k);
 
-/* Convolves with packed weights. */
+/* Convolves with packed weights, or with weights as winograd_pack takes them:
+** a part of these is packed at a time, where all would come from memory. */
 void CPU(winograd)(const Winograd *g, const void *blob);
+void CPU(winograd_once)(const Winograd *g, const real *w, bool back);
 
 /* The same with the schedule given: blocks of `block` tiles, each from x to y
 ** by one thread (alone), or each step by all threads. */

@@ -39,10 +39,6 @@ typedef struct Pack {
   Tensor *blob; /* what pack_kept makes */
 } Pack;
 
-static void pack_into (const Pack *p, void *blob) {
-  CPU(winograd_pack)(p->g->side, p->g->c, p->g->k, p->w, p->back, blob);
-}
-
 /* What tells the copies of a weight apart. */
 static const void *key_of (const Pack *p) {
   static const char keys[2][2];
@@ -53,19 +49,15 @@ static void pack_kept (void *ud) {
   Pack *p = ud;
   int64_t size = (int64_t)CPU(winograd_size)(p->g->side, p->g->c, p->g->k);
   p->blob = tensor_new(1, &size, FNN_U8, p->of->value->storage->device);
-  pack_into(p, tensor_data(p->blob));
+  CPU(winograd_pack)
+  (p->g->side, p->g->c, p->g->k, p->w, p->back, tensor_data(p->blob));
   param_derive(p->of, key_of(p), p->blob);
   fnn_retain(p->blob);
 }
 
-/* The packed weights, made where they are not there.  NULL: no memory to keep
-** them. */
-static const void *packed (Pack *p) {
-  if (p->of == NULL) {
-    void *blob = mem_scratch(CPU(winograd_size)(p->g->side, p->g->c, p->g->k));
-    pack_into(p, blob);
-    return blob;
-  }
+/* The weights packed and kept, made where they are not there.  NULL: no memory
+** to keep them. */
+static const void *kept (Pack *p) {
   p->blob = param_derived(p->of, key_of(p));
   if (p->blob == NULL) {
     frame_room(1);
@@ -91,18 +83,18 @@ bool CPU (conv_winograd)(Tensor *y, const Tensor *x, const Tensor *w,
   Winograd g = shape_of(s, back);
   Pack p = { .g = &g, .w = tensor_data(w), .back = back, .of = keeper(w) };
   g.side = CPU(winograd_choice)(&g, p.of != NULL);
-  const void *weights = g.side != 0 ? packed(&p) : NULL;
-  if (weights != NULL) {
-    g.x = tensor_data(x);
-    g.y = tensor_data(y);
-    g.bias = e->bias != NULL ? tensor_data(e->bias) : NULL;
-    g.add = e->accumulate ? g.y : NULL;
-    g.alpha = (real)e->alpha;
-    g.act = e->act;
-    CPU(winograd)(&g, weights);
-  }
+  if (g.side == 0) return false;
+  g.x = tensor_data(x);
+  g.y = tensor_data(y);
+  g.bias = e->bias != NULL ? tensor_data(e->bias) : NULL;
+  g.add = e->accumulate ? g.y : NULL;
+  g.alpha = (real)e->alpha;
+  g.act = e->act;
+  const void *weights = p.of != NULL ? kept(&p) : NULL;
+  if (weights != NULL) CPU(winograd)(&g, weights);
+  else CPU(winograd_once)(&g, p.w, back);
   fnn_escape(mark, NULL);
-  return weights != NULL;
+  return true;
 }
 
 bool CPU (conv_winograd_weight)(Tensor *gw, const Tensor *gy, const Tensor *x,

@@ -93,13 +93,19 @@ size_t CPU (winograd_size)(int side, int64_t c, int64_t k) {
   return (size_t)(points * CPU(winograd_plane)(c, k)) * sizeof(real);
 }
 
-void CPU (winograd_pack)(int side, int64_t c, int64_t k, const real *w,
-                         bool back, void *blob) {
-  Job p = { .side = side, .c = c, .k = k, .w = w, .back = back, .blob = blob };
+void CPU (winograd_pack_part)(int side, int64_t c, int64_t k, const real *w,
+                              bool back, int64_t j, int64_t n, void *blob) {
+  Job p = { .side = side, .c = c, .k = n, .back = back, .blob = blob };
   p.row = back ? 9 * k : 9;
   p.col = back ? 9 : 9 * c;
-  p.plane = CPU(winograd_plane)(c, k);
-  threads_run(divide_up(k, TILE_COLS), panel_task, &p);
+  p.w = w + j * p.col;
+  p.plane = CPU(winograd_plane)(c, n);
+  threads_run(divide_up(n, TILE_COLS), panel_task, &p);
+}
+
+void CPU (winograd_pack)(int side, int64_t c, int64_t k, const real *w,
+                         bool back, void *blob) {
+  CPU(winograd_pack_part)(side, c, k, w, back, 0, k, blob);
 }
 
 /*
