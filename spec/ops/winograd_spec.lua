@@ -11,7 +11,7 @@ local function distance(a, b) return largest(a - b) / largest(b) end
 -- f() by the definition alone.
 local function exactly(f)
   local before = fnn.set_exact_convolution(true)
-  local result <close> = setmetatable({}, {
+  local _ <close> = setmetatable({}, {
     __close = function() fnn.set_exact_convolution(before) end,
   })
   return f()
