@@ -3,6 +3,7 @@
 ** conv.c            which way a convolution and its gradients go
 ** conv_patches.c    patches of an image, gathered as rows of a matrix
 ** conv_product.c    patches times weights
+** conv_block.c      the same where patches are read in a copy of the image
 ** conv_weight.c     patches times gradients: the gradient of the weights
 ** conv_depthwise.c  channels that do not mix
 ** conv_few.c        few outputs a place
@@ -64,6 +65,38 @@ static inline int64_t patches_ld (int64_t k) {
   return ld % (1024 / (int64_t)sizeof(real)) == 0 ? ld + VEC : ld;
 }
 
+/* k cut into blocks: units of whole runs, or of one that is cut by itself. */
+typedef struct KBlocks {
+  int64_t k, unit, depth, each; /* each: blocks of a unit */
+} KBlocks;
+
+static inline KBlocks kblocks_of (int64_t k, int64_t run) {
+  enum { DEPTH = VEC_BYTES == 64 ? 512 : 344 };
+  KBlocks b = { .k = k, .unit = run };
+  if (run < DEPTH) b.unit = min64(k, DEPTH / run * run);
+  b.each = divide_up(b.unit, DEPTH);
+  b.depth = divide_up(b.unit, b.each);
+  return b;
+}
+
+/* The block of row k, its row there, and how many follow in the block. */
+static inline int64_t kblocks_index (const KBlocks *b, int64_t k) {
+  return k / b->unit * b->each + k % b->unit / b->depth;
+}
+
+static inline int64_t kblocks_row (const KBlocks *b, int64_t k) {
+  return k % b->unit % b->depth;
+}
+
+static inline int64_t kblocks_left (const KBlocks *b, int64_t k) {
+  int64_t left = min64(b->depth - kblocks_row(b, k), b->unit - k % b->unit);
+  return min64(left, b->k - k);
+}
+
+static inline int64_t kblocks_count (const KBlocks *b) {
+  return kblocks_index(b, b->k - 1) + 1;
+}
+
 /* Weights of one group as the product takes them: for each tap `rows` rows,
 ** of n columns: element (row, column) of tap t is w[t + row * ldr + column *
 ** ldc]. */
@@ -89,6 +122,7 @@ typedef struct PatchProduct {
 } PatchProduct;
 
 void CPU(patches_product)(const PatchProduct *p);
+bool CPU(block_product)(const PatchProduct *p); /* false: not worth it */
 
 /* gw (n, channels, taps) = gy (m, n)' times patches (m, taps x channels). */
 void CPU(patches_gradient)(const Patches *patches, int64_t m, const real *gy,

@@ -8,20 +8,10 @@
 
 #include "conv.h"
 
-#if VEC_BYTES == 64
-enum { DEPTH = 512, ROWS = 168 };
-#else
-enum { DEPTH = 344, ROWS = 96 };
-#endif
+enum { ROWS = VEC_BYTES == 64 ? 168 : 96 };
 
 /* Multiplications that a task has at most. */
 enum { TASK = VEC * 32000000 };
-
-/* k is cut into blocks of about equal depth, a multiple of 8. */
-static int64_t depth_of (int64_t k) {
-  int64_t blocks = max64(1, divide_up(k, DEPTH));
-  return divide_up(divide_up(k, blocks), 8) * 8;
-}
 
 static int64_t panels (int64_t n) { return divide_up(n, TILE_COLS); }
 
@@ -31,9 +21,13 @@ static int64_t panels (int64_t n) { return divide_up(n, TILE_COLS); }
 ** =======================================================
 */
 
+static KBlocks blocks_of (const Weights *w) {
+  return kblocks_of(w->taps->count * w->rows, w->taps->across * w->rows);
+}
+
 int64_t CPU (weights_size)(const Weights *w) {
-  int64_t k = w->taps->count * w->rows, depth = depth_of(k);
-  return divide_up(k, depth) * panels(w->n) * gemm_panel(depth);
+  KBlocks k = blocks_of(w);
+  return kblocks_count(&k) * panels(w->n) * gemm_panel(k.depth);
 }
 
 typedef struct Packing {
@@ -45,16 +39,16 @@ typedef struct Packing {
 static void pack_panels (void *ud, int64_t lo, int64_t hi) {
   const Packing *pack = ud;
   const Weights *w = pack->w;
-  int64_t depth = depth_of(w->taps->count * w->rows);
-  int64_t step = gemm_panel(depth), block = panels(w->n) * step;
+  KBlocks blocks = blocks_of(w);
+  int64_t step = gemm_panel(blocks.depth), block = panels(w->n) * step;
   for (int64_t p = lo; p < hi; p++) {
     int64_t n = min64(TILE_COLS, w->n - p * TILE_COLS);
     const real *from = w->data + p * TILE_COLS * w->ldc;
     for (int64_t r = 0; r < w->rows; r++, from += w->ldr)
       for (int64_t t = 0; t < w->taps->count; t++) {
         int64_t k = t * w->rows + r;
-        real *to = pack->to + k / depth * block + p * step;
-        to += k % depth * TILE_COLS;
+        real *to = pack->to + kblocks_index(&blocks, k) * block + p * step;
+        to += kblocks_row(&blocks, k) * TILE_COLS;
         const real *x = from + w->taps->tap[t];
         for (int64_t j = 0; j < n; j++) to[j] = x[j * w->ldc];
         for (int64_t j = n; j < TILE_COLS; j++) to[j] = 0;
@@ -74,7 +68,8 @@ void CPU (weights_pack)(const Weights *w, real *to) {
 /* The result cut into tasks of `rows` by `cols`. */
 typedef struct Cut {
   const PatchProduct *p;
-  int64_t k, depth, ld;
+  KBlocks k;
+  int64_t ld;
   int64_t rows, cols, across; /* across: tasks side by side */
   real *scratch;
 } Cut;
@@ -84,7 +79,7 @@ static void product_task (void *ud, int64_t task, int worker) {
   const PatchProduct *p = t->p;
   int64_t i = task / t->across * t->rows, j = task % t->across * t->cols;
   real *a = t->scratch + worker * t->rows * t->ld;
-  int64_t step = gemm_panel(t->depth), block = panels(p->n) * step;
+  int64_t step = gemm_panel(t->k.depth), block = panels(p->n) * step;
   Block b = { .m = min64(t->rows, p->m - i),
               .n = min64(t->cols, p->n - j),
               .a = a,
@@ -99,13 +94,13 @@ static void product_task (void *ud, int64_t task, int worker) {
               .alpha = 1 };
   b.next_panels = panels(b.n) - 1;
   b.next_panel = step * (int64_t)sizeof(real);
-  for (int64_t k0 = 0; k0 < t->k; k0 += t->depth) {
-    b.k = min64(t->depth, t->k - k0);
-    b.b = p->weights + k0 / t->depth * block + j / TILE_COLS * step;
+  for (int64_t k0 = 0; k0 < t->k.k; k0 += b.k) {
+    b.k = kblocks_left(&t->k, k0);
+    b.b = p->weights + kblocks_index(&t->k, k0) * block + j / TILE_COLS * step;
     b.next = (Ahead){ .at = (const char *)(b.b + step),
                       .step = TILE_COLS * sizeof(real) };
     b.flags = k0 > 0 ? TILE_ADD : 0;
-    if (k0 + b.k == t->k) {
+    if (k0 + b.k == t->k.k) {
       if (p->bias != NULL) b.flags |= TILE_BIAS;
       if (p->relu) b.flags |= TILE_RELU;
     }
@@ -124,17 +119,19 @@ static void cut (Cut *t) {
   t->rows = min64(p->m, max64(4, rows) * TILE_ROWS);
   int64_t down = divide_up(p->m, t->rows);
   int64_t split = down < width ? divide_up(width, down) : 1;
-  double work = (double)t->rows * (double)t->k * (double)p->n;
+  double work = (double)t->rows * (double)t->k.k * (double)p->n;
   split = max64(split, (int64_t)(work / TASK) + 1);
   t->cols = divide_up(panels(p->n), min64(split, panels(p->n))) * TILE_COLS;
   t->across = divide_up(p->n, t->cols);
 }
 
 void CPU (patches_product)(const PatchProduct *p) {
+  if (CPU(block_product)(p)) return;
   size_t mark = fnn_mark();
-  Cut t = { .p = p, .k = patches_width(p->patches) };
-  t.depth = depth_of(t.k);
-  t.ld = patches_ld(t.depth);
+  const Patches *q = p->patches;
+  Cut t = { .p = p };
+  t.k = kblocks_of(patches_width(q), q->across * q->channels);
+  t.ld = patches_ld(t.k.depth);
   cut(&t);
   int64_t tasks = divide_up(p->m, t.rows) * t.across;
   int64_t reals = (tasks > 1 ? threads_width() : 1) * t.rows * t.ld;
