@@ -72,6 +72,48 @@ local small = {
 }
 for name, f in pairs(small) do rows[name] = function () return f end end
 
+-- Convolutions, named by what is timed and their sizes: conv_WHAT:N,IN,SIDE,
+-- OUT,KERNEL,STRIDE,DILATION,GROUPS.  Images are square, channels-last, and
+-- padded so that a stride of 1 keeps their size.  WHAT: forward, or the
+-- gradient of the input or of the weight, or all three.
+local function conv_row(name)
+  local what, list = name:match "^conv_(%a+):(.*)$"
+  local v = {}
+  for s in (list or ""):gmatch "%d+" do v[#v + 1] = math.tointeger(s) end
+  if #v ~= 8 then return nil end
+  local n, cin, side, cout, k, stride, dilation, groups = table.unpack(v)
+  local o = { stride = stride, dilation = dilation, groups = groups,
+              padding = dilation * (k - 1) // 2 }
+  local x = fnn.randn(n, cin, side, side):channels_last()
+  local w = fnn.randn(cout, cin // groups, k, k)
+  local b = fnn.randn(cout)
+  local gy = x:conv2d(w, b, o) * 0.01
+  local pw = fnn.Param(w)
+  if what == "forward" then
+    return function (count)
+      fnn.no_grad(function () for _ = 1, count do x:conv2d(w, b, o) end end)
+    end
+  end
+  -- An input that wants a gradient, and throws it away.
+  local p = fnn.Param(fnn.ones(1))
+  local function wanting()
+    return fnn.record(x:detach(), "end", { p }, function () return nil end)
+  end
+  if what == "all" then
+    return function (count)
+      for _ = 1, count do
+        fnn.grad(wanting():conv2d(pw, b, o), { pw }, { gradient = gy })
+      end
+    end
+  end
+  local y = what == "input" and wanting():conv2d(w, b, o) or x:conv2d(pw, b, o)
+  return function (count)
+    for _ = 1, count do
+      fnn.grad(y, { pw, p }, { gradient = gy, retain_graph = true })
+    end
+  end
+end
+
 local clock = arg[1] == "cpu" and os.clock or fnn.clock
 
 local function measure(f, seconds)
@@ -89,7 +131,7 @@ end
 local ready = {}
 for line in io.lines() do
   local name, seconds = line:match "^(%S+) (%S+)$"
-  ready[name] = ready[name] or rows[name]()
+  ready[name] = ready[name] or conv_row(name) or rows[name]()
   print(("%.9g"):format(measure(ready[name], tonumber(seconds))))
   io.flush()
 end

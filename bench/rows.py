@@ -114,6 +114,36 @@ for name, f in small.items():
     rows[name] = lambda f=f: repeat(f)
 
 
+def conv_row(name):
+    """conv_WHAT:N,IN,SIDE,OUT,KERNEL,STRIDE,DILATION,GROUPS: see rows.lua.
+    Tuned, images are channels-last."""
+    what, sizes = name.split(":")
+    n, cin, side, cout, k, stride, dilation, groups = map(
+        int, sizes.split(","))
+    padding = dilation * (k - 1) // 2
+    order = torch.channels_last if TUNED else torch.contiguous_format
+    x = torch.randn(n, cin, side, side).contiguous(memory_format=order)
+    w = torch.randn(cout, cin // groups, k, k).contiguous(memory_format=order)
+    b = torch.randn(cout)
+    gy = F.conv2d(x, w, b, stride, padding, dilation, groups) * 0.01
+
+    def back(input, weight):
+        return torch.ops.aten.convolution_backward(
+            gy, x, w, None, [stride] * 2, [padding] * 2, [dilation] * 2, False,
+            [0, 0], groups, [input, weight, False])
+
+    def forward():
+        return F.conv2d(x, w, b, stride, padding, dilation, groups)
+
+    def all():
+        forward()
+        back(True, True)
+
+    return without_grad({"conv_forward": forward, "conv_all": all,
+                         "conv_input": lambda: back(True, False),
+                         "conv_weight": lambda: back(False, True)}[what])
+
+
 def measure(f, seconds):
     n = 1
     f(1)
@@ -130,5 +160,7 @@ ready = {}
 for line in sys.stdin:
     name, seconds = line.split()
     if name not in ready:
-        ready[name] = rows[name]()
+        ready[name] = (conv_row if ":" in name else rows.get)(name)
+        if name in rows:
+            ready[name] = ready[name]()
     print(f"{measure(ready[name], float(seconds)):.9g}", flush=True)

@@ -825,6 +825,75 @@ function Tensor:dropout1d(p, options) end
 ---@return fnn.Tensor
 function Tensor:dropout2d(p, options) end
 
+---Whether convolutions are computed by their definition alone; gives what it
+---was. By default (false) those of 3 by 3 with stride 1 in f32 may go by
+---Winograd's transformed tiles, two to four times faster: their error is about
+---4e-6 of the largest result where the definition's is 2e-7. Without gradients,
+---or with frozen weights, a layer then keeps a transformed copy of its weight,
+---of up to 4 times the size.
+---@param on boolean
+---@return boolean
+function fnn.set_exact_convolution(on) end
+
+---The convolution of x (n, channels, length).
+---stride: integer|integer[] = 1
+---padding: integer|string|table = 0    zeros around the input
+---dilation: integer|integer[] = 1      from one tap to the next
+---groups: integer = 1    parts of the channels, each convolved by itself
+---@param weight fnn.Tensor
+---@param bias? fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function Tensor:conv1d(weight, bias, options) end
+
+---The convolution of x (n, channels, height, width).
+---stride: integer|integer[] = 1
+---padding: integer|string|table = 0    zeros around the input
+---dilation: integer|integer[] = 1      from one tap to the next
+---groups: integer = 1    parts of the channels, each convolved by itself
+---@param weight fnn.Tensor
+---@param bias? fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function Tensor:conv2d(weight, bias, options) end
+
+---The convolution of x (n, channels, depth, height, width).
+---stride: integer|integer[] = 1
+---padding: integer|string|table = 0    zeros around the input
+---dilation: integer|integer[] = 1      from one tap to the next
+---groups: integer = 1    parts of the channels, each convolved by itself
+---@param weight fnn.Tensor
+---@param bias? fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function Tensor:conv3d(weight, bias, options) end
+
+---The transposed convolution, as conv1d's gradient of its input: the weight
+---is (channels in, channels out / groups, kernel size ...).
+---stride: integer|integer[] = 1
+---padding: integer|string|table = 0    zeros taken off the result
+---dilation: integer|integer[] = 1      from one tap to the next
+---groups: integer = 1    parts of the channels, each convolved by itself
+---output_padding: integer|integer[] = 0    places more at the end
+---@param weight fnn.Tensor
+---@param bias? fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function Tensor:conv_transpose1d(weight, bias, options) end
+
+---The transposed convolution, as conv2d's gradient of its input: the weight
+---is (channels in, channels out / groups, kernel size ...).
+---stride: integer|integer[] = 1
+---padding: integer|string|table = 0    zeros taken off the result
+---dilation: integer|integer[] = 1      from one tap to the next
+---groups: integer = 1    parts of the channels, each convolved by itself
+---output_padding: integer|integer[] = 0    places more at the end
+---@param weight fnn.Tensor
+---@param bias? fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function Tensor:conv_transpose2d(weight, bias, options) end
+
 ---The sum. Of no elements it is 0.
 ---@param dims? integer
 ---@param options? table
@@ -1450,6 +1519,83 @@ function fnn.nn.Linear(inputs, outputs, options) end
 ---@param options? table
 ---@return fnn.Module
 function fnn.nn.Embedding(count, dim, options) end
+
+---Tensor:conv1d with a weight (outputs, inputs / groups, kernel ...) and a bias
+---of its own.
+---stride: integer|integer[] = 1
+---padding: integer|string|table = 0    zeros around the input
+---dilation: integer|integer[] = 1      from one tap to the next
+---groups: integer = 1    parts of the channels, each convolved by itself
+---bias: boolean = true    whether it has one
+---padding_mode: string = "zeros"    no other is there
+---@param inputs integer
+---@param outputs integer
+---@param kernel integer|integer[]
+---@param options? table
+---@return fnn.Module
+function fnn.nn.Conv1d(inputs, outputs, kernel, options) end
+
+---Tensor:conv2d with a weight (outputs, inputs / groups, kernel ...) and a bias
+---of its own.
+---stride: integer|integer[] = 1
+---padding: integer|string|table = 0    zeros around the input
+---dilation: integer|integer[] = 1      from one tap to the next
+---groups: integer = 1    parts of the channels, each convolved by itself
+---bias: boolean = true    whether it has one
+---padding_mode: string = "zeros"    no other is there
+---@param inputs integer
+---@param outputs integer
+---@param kernel integer|integer[]
+---@param options? table
+---@return fnn.Module
+function fnn.nn.Conv2d(inputs, outputs, kernel, options) end
+
+---Tensor:conv3d with a weight (outputs, inputs / groups, kernel ...) and a bias
+---of its own.
+---stride: integer|integer[] = 1
+---padding: integer|string|table = 0    zeros around the input
+---dilation: integer|integer[] = 1      from one tap to the next
+---groups: integer = 1    parts of the channels, each convolved by itself
+---bias: boolean = true    whether it has one
+---padding_mode: string = "zeros"    no other is there
+---@param inputs integer
+---@param outputs integer
+---@param kernel integer|integer[]
+---@param options? table
+---@return fnn.Module
+function fnn.nn.Conv3d(inputs, outputs, kernel, options) end
+
+---Tensor:conv_transpose1d with a weight (inputs, outputs / groups, kernel ...)
+---and a bias of its own.
+---stride: integer|integer[] = 1
+---padding: integer|string|table = 0    zeros taken off the result
+---dilation: integer|integer[] = 1      from one tap to the next
+---groups: integer = 1    parts of the channels, each convolved by itself
+---output_padding: integer|integer[] = 0    places more at the end
+---bias: boolean = true    whether it has one
+---padding_mode: string = "zeros"    no other is there
+---@param inputs integer
+---@param outputs integer
+---@param kernel integer|integer[]
+---@param options? table
+---@return fnn.Module
+function fnn.nn.ConvTranspose1d(inputs, outputs, kernel, options) end
+
+---Tensor:conv_transpose2d with a weight (inputs, outputs / groups, kernel ...)
+---and a bias of its own.
+---stride: integer|integer[] = 1
+---padding: integer|string|table = 0    zeros taken off the result
+---dilation: integer|integer[] = 1      from one tap to the next
+---groups: integer = 1    parts of the channels, each convolved by itself
+---output_padding: integer|integer[] = 0    places more at the end
+---bias: boolean = true    whether it has one
+---padding_mode: string = "zeros"    no other is there
+---@param inputs integer
+---@param outputs integer
+---@param kernel integer|integer[]
+---@param options? table
+---@return fnn.Module
+function fnn.nn.ConvTranspose2d(inputs, outputs, kernel, options) end
 
 ---In training zeroes each element with probability p (0.5) and scales the rest.
 ---@param p? number

@@ -209,6 +209,15 @@ fnn_Dtype opt_dtype (lua_State *L, int o, fnn_Dtype d);
 const fnn_Device *opt_device (lua_State *L, int o);
 fnn_Generator *opt_generator (lua_State *L, int o); /* NULL: the default */
 
+/* A number for all dims, or a list of one for each, at i: fills and returns v.
+** name: of the option, or argument, in messages. */
+int64_t *sizes_at (lua_State *L, int i, const char *name, int dims,
+                   int64_t least, int64_t *v);
+/* stride, padding, dilation, groups and output_padding of a convolution with
+** a kernel of this size. */
+void conv_options (lua_State *L, int o, int dims, const int64_t *size,
+                   fnn_ConvOptions *to);
+
 /* A list of tensors in a table, as an array inside a userdata that is pushed.
 ** *n is how many. */
 fnn_Tensor **checktensors (lua_State *L, int i, int *n);
@@ -310,6 +319,7 @@ void open_random (lua_State *L);
 void open_math (lua_State *L);
 void open_norm (lua_State *L);
 void open_pool (lua_State *L);
+void open_conv (lua_State *L);
 void open_loss (lua_State *L);
 void open_view (lua_State *L);
 void open_index (lua_State *L);

@@ -271,6 +271,7 @@ static int open_parts (lua_State *L) {
   open_math(L);
   open_norm(L);
   open_pool(L);
+  open_conv(L);
   open_loss(L);
   open_view(L);
   open_index(L);

@@ -234,7 +234,49 @@ static int init_embedding (lua_State *L) {
   return expose(L);
 }
 
+static const char *const conv_names[] = { "stride", "padding", "dilation",
+                                          "groups", "bias",    "padding_mode",
+                                          "dtype",  "device",  "generator",
+                                          NULL };
+static const char *const transpose_names[] = {
+  "stride", "padding", "dilation",  "groups",         "bias", "padding_mode",
+  "dtype",  "device",  "generator", "output_padding", NULL
+};
+
+/* (channels in, channels out, kernel size [, options]) */
+static int init_conv (lua_State *L, int dims, bool transposed) {
+  void **box = checkbox(L);
+  int64_t in = checksize(L, 2, "channels in");
+  int64_t out = checksize(L, 3, "channels out"), size[3];
+  if (!lua_istable(L, 4)) checksize(L, 4, "kernel size");
+  sizes_at(L, 4, "kernel size", dims, 1, size);
+  int at = lastoptions(L, 5, transposed ? transpose_names : conv_names);
+  fnn_ConvOptions o = FNN_CONV_INIT;
+  conv_options(L, at, dims, size, &o);
+  const char *mode = opt_string(L, at, "padding_mode", "zeros");
+  if (strcmp(mode, "zeros") != 0)
+    raise_error(L, "option 'padding_mode': expected 'zeros', got '%s'", mode);
+  bool bias = opt_boolean(L, at, "bias", true);
+  fnn_Dtype t = opt_dtype(L, at, getlib(L)->dtype);
+  const fnn_Device *d = opt_device(L, at);
+  fnn_Generator *g = opt_generator(L, at);
+  guard(L, become(box, (transposed ? fnn_nn_conv_transpose : fnn_nn_conv)(
+                           dims, in, out, size, &o, bias, t, d, g)));
+  return expose(L);
+}
+
+static int init_conv1d (lua_State *L) { return init_conv(L, 1, false); }
+static int init_conv2d (lua_State *L) { return init_conv(L, 2, false); }
+static int init_conv3d (lua_State *L) { return init_conv(L, 3, false); }
+static int init_transpose1d (lua_State *L) { return init_conv(L, 1, true); }
+static int init_transpose2d (lua_State *L) { return init_conv(L, 2, true); }
+
 static const luaL_Reg layers[] = {
+  { "conv1d", init_conv1d },
+  { "conv2d", init_conv2d },
+  { "conv3d", init_conv3d },
+  { "conv_transpose1d", init_transpose1d },
+  { "conv_transpose2d", init_transpose2d },
   { "linear", init_linear },
   { "activation", init_activation },
   { "dropout", init_dropout },

@@ -412,6 +412,39 @@ FNN_API fnn_Tensor *fnn_linear (fnn_Tensor *x, fnn_Tensor *w, fnn_Tensor *b,
 /* "ij,jk->ik", as in numpy, by products of matrices. */
 FNN_API fnn_Tensor *fnn_einsum (const char *spec, int n, fnn_Tensor *const *x);
 
+/* Of a convolution over 1, 2 or 3 dims: a place for each, in their order. */
+typedef struct fnn_ConvOptions {
+  int64_t stride[3], dilation[3];
+  int64_t before[3], after[3]; /* zeros at both ends of the input */
+  int64_t output_padding[3];   /* of conv_transpose: places at the end */
+  int64_t groups;              /* of channels, each convolved by itself */
+  int act;                     /* of the result: a row of map.def, or -1 */
+} fnn_ConvOptions;
+
+#define FNN_CONV_INIT \
+  { { 1, 1, 1 }, { 1, 1, 1 }, { 0 }, { 0 }, { 0 }, 1, -1 }
+
+/* act(x * w + b), * being correlation over the last 1, 2 or 3 dims (what
+** deep learning calls convolution): x (n, cin, d...), or one such without n;
+** w (cout, cin / groups, k...); b (cout) or NULL; result (n, cout, e...) with
+** e = (d + before + after - dilation (k - 1) - 1) / stride + 1, channels-last
+** in memory.  f32 and f64; f16 and bf16 are widened.  o NULL: the options of
+** FNN_CONV_INIT.  conv_transpose is the gradient of the input as a layer:
+** w (cin, cout / groups, k...), e = (d - 1) stride - before - after + dilation
+** (k - 1) + output_padding + 1. */
+FNN_API fnn_Tensor *fnn_conv (fnn_Tensor *x, fnn_Tensor *w, fnn_Tensor *b,
+                              const fnn_ConvOptions *o);
+FNN_API fnn_Tensor *fnn_conv_transpose (fnn_Tensor *x, fnn_Tensor *w,
+                                        fnn_Tensor *b,
+                                        const fnn_ConvOptions *o);
+
+/* Whether convolutions of the current context are computed by their definition
+** alone; returns what it was.  Else those in f32 of 3 by 3 and stride 1 may go
+** by way of transformed tiles (Lavin and Gray 2016, arXiv:1509.09308), several
+** times faster: an error is then about 4e-6 of the largest result, or 5e-7
+** with smaller tiles, where the definition's is 2e-7. */
+FNN_API bool fnn_exact_convolution (bool on);
+
 /* Ids are integer tensors that count from 0.  The dims of index_select's take
 ** dim's place.  classes -1: one more than the largest id. */
 FNN_API fnn_Tensor *fnn_index_select (fnn_Tensor *x, int dim, fnn_Tensor *ids);

@@ -112,6 +112,19 @@ FNN_API fnn_Module *fnn_nn_prelu (int64_t count, double start, fnn_Dtype t,
 FNN_API fnn_Module *fnn_nn_embedding (int64_t count, int64_t dim, fnn_Dtype t,
                                       const fnn_Device *d, fnn_Generator *g);
 
+/* fnn_conv and fnn_conv_transpose over 1, 2 or 3 dims: kernels of this size,
+** weight (out, in / groups, size...), transposed (in, out / groups, size...),
+** bias (out). */
+FNN_API fnn_Module *fnn_nn_conv (int dims, int64_t in, int64_t out,
+                                 const int64_t *size, const fnn_ConvOptions *o,
+                                 bool bias, fnn_Dtype t, const fnn_Device *d,
+                                 fnn_Generator *g);
+FNN_API fnn_Module *fnn_nn_conv_transpose (int dims, int64_t in, int64_t out,
+                                           const int64_t *size,
+                                           const fnn_ConvOptions *o, bool bias,
+                                           fnn_Dtype t, const fnn_Device *d,
+                                           fnn_Generator *g);
+
 /* What the laws of initial weights take the spread from. */
 typedef enum fnn_Fan {
   FNN_FAN_IN,  /* inputs of an output: kaiming */

@@ -72,6 +72,7 @@ fnn_Context *context_child (fnn_Context *parent) {
   }
   c->cancel = cancel_retain(parent->cancel);
   c->child = true;
+  c->exact_convolution = parent->exact_convolution;
   c->host.reclaim = NULL; /* belongs to the parent's thread */
   return context_fill(c);
 }
@@ -116,6 +117,13 @@ fnn_Memory fnn_memory (void) {
 
 void fnn_memory_limit (uint64_t bytes) {
   account_limit(context()->account, bytes);
+}
+
+bool fnn_exact_convolution (bool on) {
+  fnn_Context *c = context();
+  bool was = c->exact_convolution;
+  c->exact_convolution = on;
+  return was;
 }
 
 void fnn_memory_peak_reset (void) { account_peak_reset(context()->account); }

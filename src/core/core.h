@@ -108,6 +108,7 @@ struct fnn_Context {
   bool child;         /* made by context_child: shares account and token */
   bool grad_mode;
   bool anomaly;    /* gradients are checked for numbers that are not finite */
+  bool exact_convolution; /* by its definition alone */
   bool destroying; /* an object's destroy runs: others wait in dead */
   bool finalizing; /* a collector runs us: no reclaim, no poll */
   bool reclaiming;

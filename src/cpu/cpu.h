@@ -51,6 +51,10 @@ typedef float real;
 /* Elements a task of a cheap elementwise loop should have: about 10 us. */
 enum { GRAIN = 32768 };
 
+static inline int64_t divide_up (int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
 /* The grain for rows of n elements each. */
 static inline int64_t grain_rows (int64_t n) {
   return n >= GRAIN ? 1 : GRAIN / (n > 0 ? n : 1);

@@ -346,4 +346,21 @@ void CPU (gemm_packed)(const Gemm *g, const void *blob) {
   fnn_escape(mark, NULL);
 }
 
+real *CPU (gemm_packed_at)(int64_t k, int64_t n, int64_t i, int64_t j,
+                           void *blob) {
+  int64_t depth = gemm_depth(k), first = i / depth * depth;
+  int64_t panel = gemm_panel(min64(depth, k - first));
+  return (real *)blob + i / depth * panels(n) * gemm_panel(depth) +
+         j / TILE_COLS * panel + (i - first) * TILE_COLS + j % TILE_COLS;
+}
+
+int64_t CPU (gemm_packed_scratch)(const Gemm *g) {
+  return slice_scratch(g, g->m, g->n, true);
+}
+
+void CPU (gemm_packed_serial)(const Gemm *g, const void *blob, int64_t j,
+                              int64_t n, real *scratch) {
+  slice_run(g, (Slice){ 0, g->m, j, n, 0, g->k }, scratch, blob);
+}
+
 /* }====================================================== */

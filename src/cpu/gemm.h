@@ -31,10 +31,6 @@
 #endif
 #define TILE_COLS (2 * VEC)
 
-static inline int64_t divide_up (int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
-
 /* What a tile does to its sums, in this order, before it stores them. */
 enum {
   TILE_SCALE = 1, /* times alpha */
@@ -140,6 +136,15 @@ int64_t CPU(gemm_scratch)(const Gemm *g);
 size_t CPU(gemm_packed_size)(int64_t k, int64_t n);
 void CPU(gemm_prepack)(int64_t k, int64_t n, Operand b, void *blob);
 void CPU(gemm_packed)(const Gemm *g, const void *blob); /* g->b unused */
+/* Where element (i, j) of the (k, n) weights lies; those beside it, up to the
+** end of a panel, follow it. */
+real *CPU(gemm_packed_at)(int64_t k, int64_t n, int64_t i, int64_t j,
+                          void *blob);
+/* n columns from j on, a multiple of TILE_COLS, by the caller alone, with
+** gemm_packed_scratch(g) reals of scratch. */
+void CPU(gemm_packed_serial)(const Gemm *g, const void *blob, int64_t j,
+                             int64_t n, real *scratch);
+int64_t CPU(gemm_packed_scratch)(const Gemm *g);
 
 /* Products with at most GEMV_ROWS rows or columns, without packing. */
 enum { GEMV_ROWS = 4 };

@@ -115,6 +115,63 @@ nn.Linear(inputs: integer, outputs: integer, options?: table) -> Module
 nn.Embedding(count: integer, dim: integer, options?: table) -> Module
   A vector of size dim for each id 0 .. count-1.
 
+nn.Conv1d(inputs: integer, outputs: integer, kernel: integer|integer[],
+    options?: table) -> Module
+  Tensor:conv1d with a weight (outputs, inputs / groups, kernel ...) and a bias
+  of its own.
+  stride: integer|integer[] = 1
+  padding: integer|string|table = 0    zeros around the input
+  dilation: integer|integer[] = 1      from one tap to the next
+  groups: integer = 1    parts of the channels, each convolved by itself
+  bias: boolean = true    whether it has one
+  padding_mode: string = "zeros"    no other is there
+
+nn.Conv2d(inputs: integer, outputs: integer, kernel: integer|integer[],
+    options?: table) -> Module
+  Tensor:conv2d with a weight (outputs, inputs / groups, kernel ...) and a bias
+  of its own.
+  stride: integer|integer[] = 1
+  padding: integer|string|table = 0    zeros around the input
+  dilation: integer|integer[] = 1      from one tap to the next
+  groups: integer = 1    parts of the channels, each convolved by itself
+  bias: boolean = true    whether it has one
+  padding_mode: string = "zeros"    no other is there
+
+nn.Conv3d(inputs: integer, outputs: integer, kernel: integer|integer[],
+    options?: table) -> Module
+  Tensor:conv3d with a weight (outputs, inputs / groups, kernel ...) and a bias
+  of its own.
+  stride: integer|integer[] = 1
+  padding: integer|string|table = 0    zeros around the input
+  dilation: integer|integer[] = 1      from one tap to the next
+  groups: integer = 1    parts of the channels, each convolved by itself
+  bias: boolean = true    whether it has one
+  padding_mode: string = "zeros"    no other is there
+
+nn.ConvTranspose1d(inputs: integer, outputs: integer,
+    kernel: integer|integer[], options?: table) -> Module
+  Tensor:conv_transpose1d with a weight (inputs, outputs / groups, kernel ...)
+  and a bias of its own.
+  stride: integer|integer[] = 1
+  padding: integer|string|table = 0    zeros taken off the result
+  dilation: integer|integer[] = 1      from one tap to the next
+  groups: integer = 1    parts of the channels, each convolved by itself
+  output_padding: integer|integer[] = 0    places more at the end
+  bias: boolean = true    whether it has one
+  padding_mode: string = "zeros"    no other is there
+
+nn.ConvTranspose2d(inputs: integer, outputs: integer,
+    kernel: integer|integer[], options?: table) -> Module
+  Tensor:conv_transpose2d with a weight (inputs, outputs / groups, kernel ...)
+  and a bias of its own.
+  stride: integer|integer[] = 1
+  padding: integer|string|table = 0    zeros taken off the result
+  dilation: integer|integer[] = 1      from one tap to the next
+  groups: integer = 1    parts of the channels, each convolved by itself
+  output_padding: integer|integer[] = 0    places more at the end
+  bias: boolean = true    whether it has one
+  padding_mode: string = "zeros"    no other is there
+
 nn.Dropout(p?: number, options?: table) -> Module
   In training zeroes each element with probability p (0.5) and scales the rest.
 

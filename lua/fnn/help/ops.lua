@@ -266,6 +266,66 @@ Tensor:dropout1d(p?: number, options?: table) -> Tensor
 Tensor:dropout2d(p?: number, options?: table) -> Tensor
   The same for whole channels of (n, channels, h, w).
 
+# Convolutions
+
+Of an input (n, channels, ...), or (channels, ...), with a weight (channels out,
+channels in / groups, kernel size ...) and a bias (channels out), all as in
+PyTorch: also as functions, fnn.conv2d(x, weight, bias, options). Sizes in
+options are one number, or a list of one for each dimension. padding is that
+too, or a list of { before, after }, or a word: "same" keeps the size (stride
+1), "valid" adds none, and in 1-D "causal" keeps the size with all zeros ahead,
+so that no place sees a later one. Results are channels-last in memory
+(Tensor:channels_last), and the layers behind them keep that.
+
+fnn.set_exact_convolution(on: boolean) -> boolean
+  Whether convolutions are computed by their definition alone; gives what it
+  was. By default (false) those of 3 by 3 with stride 1 in f32 may go by
+  Winograd's transformed tiles, two to four times faster: their error is about
+  4e-6 of the largest result where the definition's is 2e-7. Without gradients,
+  or with frozen weights, a layer then keeps a transformed copy of its weight,
+  of up to 4 times the size.
+
+Tensor:conv1d(weight: Tensor, bias?: Tensor, options?: table) -> Tensor
+  The convolution of x (n, channels, length).
+  stride: integer|integer[] = 1
+  padding: integer|string|table = 0    zeros around the input
+  dilation: integer|integer[] = 1      from one tap to the next
+  groups: integer = 1    parts of the channels, each convolved by itself
+
+Tensor:conv2d(weight: Tensor, bias?: Tensor, options?: table) -> Tensor
+  The convolution of x (n, channels, height, width).
+  stride: integer|integer[] = 1
+  padding: integer|string|table = 0    zeros around the input
+  dilation: integer|integer[] = 1      from one tap to the next
+  groups: integer = 1    parts of the channels, each convolved by itself
+
+Tensor:conv3d(weight: Tensor, bias?: Tensor, options?: table) -> Tensor
+  The convolution of x (n, channels, depth, height, width).
+  stride: integer|integer[] = 1
+  padding: integer|string|table = 0    zeros around the input
+  dilation: integer|integer[] = 1      from one tap to the next
+  groups: integer = 1    parts of the channels, each convolved by itself
+
+Tensor:conv_transpose1d(weight: Tensor, bias?: Tensor, options?: table)
+    -> Tensor
+  The transposed convolution, as conv1d's gradient of its input: the weight
+  is (channels in, channels out / groups, kernel size ...).
+  stride: integer|integer[] = 1
+  padding: integer|string|table = 0    zeros taken off the result
+  dilation: integer|integer[] = 1      from one tap to the next
+  groups: integer = 1    parts of the channels, each convolved by itself
+  output_padding: integer|integer[] = 0    places more at the end
+
+Tensor:conv_transpose2d(weight: Tensor, bias?: Tensor, options?: table)
+    -> Tensor
+  The transposed convolution, as conv2d's gradient of its input: the weight
+  is (channels in, channels out / groups, kernel size ...).
+  stride: integer|integer[] = 1
+  padding: integer|string|table = 0    zeros taken off the result
+  dilation: integer|integer[] = 1      from one tap to the next
+  groups: integer = 1    parts of the channels, each convolved by itself
+  output_padding: integer|integer[] = 0    places more at the end
+
 # Reductions
 
 Over the dimensions given, as numbers or in a table, or over all. With

@@ -27,6 +27,11 @@ for name, init in pairs {
   InstanceNorm2d = core.instance_norm2d,
   InstanceNorm3d = core.instance_norm3d,
   PReLU = core.prelu,          -- ([count = 1 [, { init = 0.25 }]])
+  Conv1d = core.conv1d,        -- (in, out, kernel [, options])
+  Conv2d = core.conv2d,
+  Conv3d = core.conv3d,
+  ConvTranspose1d = core.conv_transpose1d,
+  ConvTranspose2d = core.conv_transpose2d,
 } do
   local class = nn.module(name)
   class.init, class.forward = init, core.forward
