@@ -330,12 +330,36 @@ TEST(bits_do_not_depend_on_threads) {
                         (size_t)one[i]->numel * sizeof(float));
 }
 
+/* A frozen weight is packed once, and again after it has changed. */
+TEST(kept_weights_follow_their_param) {
+  fnn_ConvOptions o = FNN_CONV_INIT;
+  seed = 4;
+  fnn_Param *p =
+      fnn_param(random_tensor(4, (int64_t[]){ 20, 10, 3, 3 }, FNN_F32));
+  Tensor *x = random_tensor(4, (int64_t[]){ 1, 10, 6, 9 }, FNN_F32);
+  Tensor *z = random_tensor(4, (int64_t[]){ 1, 20, 6, 9 }, FNN_F32);
+  fnn_freeze(p, true);
+  for (int turn = 0; turn < 6; turn++) {
+    o.dilation[0] = o.dilation[1] = 1 + turn % 2;
+    if (turn == 4) fnn_fill_(fnn_value(p), 0.5);
+    Tensor *w = fnn_clone(fnn_value(p));
+    double *y = values(fnn_conv(x, w, NULL, &o));
+    double *back = values(fnn_conv_transpose(z, w, NULL, &o));
+    Tensor *kept = fnn_conv(x, fnn_value(p), NULL, &o);
+    Tensor *other = fnn_conv_transpose(z, fnn_value(p), NULL, &o);
+    assert_memory_equal(values(kept), y, (size_t)kept->numel * sizeof *y);
+    assert_memory_equal(values(other), back,
+                        (size_t)other->numel * sizeof *back);
+  }
+}
+
 int main (void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(convolutions_of_any_options_are_exact),
     cmocka_unit_test(depthwise_convolutions_are_exact),
     cmocka_unit_test(large_convolutions_cross_every_block),
     cmocka_unit_test(bits_do_not_depend_on_threads),
+    cmocka_unit_test(kept_weights_follow_their_param),
   };
   return cmocka_run_group_tests_name("conv", tests, open_context,
                                      close_context);

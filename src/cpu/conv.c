@@ -66,31 +66,24 @@ static bool is_stride_one (const ConvShape *s) {
 ** =======================================================
 */
 
-/* A product for each group.  w: of the first, groups `group` reals apart;
-** patches give k of rows times n of columns. */
+/* A product for each group, by packed weights that give n columns each. */
 static void products (const Patches *patches, int64_t m, const Weights *w,
-                      int64_t group, int64_t groups, real *c, int64_t ldc,
+                      const real *packed, int64_t groups, real *c, int64_t ldc,
                       const Epilogue *e) {
-  size_t mark = fnn_mark();
   const real *bias = bias_of(e);
   int64_t size = CPU(weights_size)(w);
-  real *packed = mem_scratch((size_t)size * sizeof(real));
   for (int64_t g = 0; g < groups; g++) {
     Patches part = of_group(*patches, g, groups);
-    Weights weights = *w;
-    weights.data += g * group;
-    CPU(weights_pack)(&weights, packed);
     CPU(patches_product)
     (&(PatchProduct){ .patches = &part,
                       .m = m,
                       .n = w->n,
-                      .weights = packed,
+                      .weights = packed + g * size,
                       .c = c + g * w->n,
                       .ldc = ldc,
                       .bias = bias != NULL ? bias + g * w->n : NULL,
                       .relu = e->act == MAP_relu });
   }
-  fnn_escape(mark, NULL);
 }
 
 static void conv_depthwise (real *y, const Patches *p, const Taps *t,
@@ -163,8 +156,10 @@ void CPU (conv)(Tensor *y, const Tensor *x, const Tensor *w, const Epilogue *e,
     if (is_depthwise(s))
       conv_depthwise(tensor_data(y), &p, &t, tensor_data(w), e, s);
     else
-      products(&p, m, &weights, cout * cin * size, s->groups, tensor_data(y),
-               s->cout, e);
+      products(&p, m, &weights,
+               CPU(weights_packed)(w, &weights, cout * cin * size, s->groups,
+                                   m, false),
+               s->groups, tensor_data(y), s->cout, e);
   }
   fnn_escape(mark, NULL);
   if (e->act >= 0 && e->act != MAP_relu) kernel(y, map)(e->act, y, y, 0, 0);
@@ -253,7 +248,7 @@ static void class_depthwise (const Class *k, const Patches *p, const Taps *t,
 }
 
 /* All places of the class, from the gradient gy of the result. */
-static void class_run (Class *k, const real *gy, const real *w) {
+static void class_run (Class *k, const real *gy, const Tensor *w) {
   static const int64_t one[3] = { 1, 1, 1 };
   const ConvShape *s = k->s;
   size_t mark = fnn_mark();
@@ -262,15 +257,18 @@ static void class_run (Class *k, const real *gy, const real *w) {
   Taps t = CPU(conv_taps_back)(s, k->first);
   Patches p = patches_of(gy, s->n, s->cout, s->out, k->grid, one, &t);
   if (is_depthwise(s)) {
-    class_depthwise(k, &p, &t, w);
+    class_depthwise(k, &p, &t, tensor_data(w));
   } else if (t.count == 0) {
     place_class(k);
   } else {
-    Weights weights = { w, &t, cout, cin * size, cin, size };
+    Weights weights = { tensor_data(w), &t, cout, cin * size, cin, size };
+    const real *packed =
+        CPU(weights_packed)(t.count == size ? w : NULL, &weights,
+                            cout * cin * size, s->groups, m, true);
     bool whole = count(k->grid) == count(s->in);
     real *to = k->to;
     if (!whole) to = mem_scratch((size_t)(m * s->cin) * sizeof(real));
-    products(&p, m, &weights, cout * cin * size, s->groups, to, s->cin, k->e);
+    products(&p, m, &weights, packed, s->groups, to, s->cin, k->e);
     k->from = to;
     if (!whole) place_class(k);
   }
@@ -331,7 +329,7 @@ void CPU (conv_back_input)(Tensor *gx, const Tensor *gy, const Tensor *w,
     for (int64_t i = 0; i < class_count(s); i++) {
       class_at(s, i, k.first, k.grid);
       k.from = NULL;
-      class_run(&k, tensor_data(gy), tensor_data(w));
+      class_run(&k, tensor_data(gy), w);
     }
   }
   if (e->act >= 0 && e->act != MAP_relu) kernel(gx, map)(e->act, gx, gx, 0, 0);

@@ -4,6 +4,7 @@
 ** conv_patches.c    patches of an image, gathered as rows of a matrix
 ** conv_product.c    patches times weights
 ** conv_block.c      the same where patches are read in a copy of the image
+** conv_keep.c       packed weights that are kept
 ** conv_weight.c     patches times gradients: the gradient of the weights
 ** conv_depthwise.c  channels that do not mix
 ** conv_few.c        few outputs a place
@@ -108,6 +109,13 @@ typedef struct Weights {
 
 int64_t CPU(weights_size)(const Weights *w); /* reals, packed */
 void CPU(weights_pack)(const Weights *w, real *to);
+
+/* Those of all groups, `group` reals apart in the weight `from`, packed: kept
+** with it, or in scratch.  m: places that they serve.  back: taps are in the
+** order of the gradient of the input.  from NULL: they are not all. */
+const real *CPU(weights_packed)(const Tensor *from, const Weights *w,
+                                int64_t group, int64_t groups, int64_t m,
+                                bool back);
 
 /* c (m, n) = patches (m, k) times packed weights (k, n), plus bias, relu;
 ** rows of c are ldc apart. */
