@@ -86,30 +86,30 @@ local function conv_row(name)
               padding = dilation * (k - 1) // 2 }
   local x = fnn.randn(n, cin, side, side):channels_last()
   local w = fnn.randn(cout, cin // groups, k, k)
-  local b = fnn.randn(cout)
-  local gy = x:conv2d(w, b, o) * 0.01
+  local shift = fnn.randn(cout)
+  local gy = x:conv2d(w, shift, o) * 0.01
   local pw = fnn.Param(w)
   if what == "forward" then
     return function (count)
-      fnn.no_grad(function () for _ = 1, count do x:conv2d(w, b, o) end end)
+      fnn.no_grad(function () for _ = 1, count do x:conv2d(w, shift, o) end end)
     end
   end
   -- An input that wants a gradient, and throws it away.
-  local p = fnn.Param(fnn.ones(1))
+  local leaf = fnn.Param(fnn.ones(1))
   local function wanting()
-    return fnn.record(x:detach(), "end", { p }, function () return nil end)
+    return fnn.record(x:detach(), "end", { leaf }, function () return nil end)
   end
   if what == "all" then
     return function (count)
       for _ = 1, count do
-        fnn.grad(wanting():conv2d(pw, b, o), { pw }, { gradient = gy })
+        fnn.grad(wanting():conv2d(pw, shift, o), { pw }, { gradient = gy })
       end
     end
   end
-  local y = what == "input" and wanting():conv2d(w, b, o) or x:conv2d(pw, b, o)
+  local y = what == "input" and wanting():conv2d(w, shift, o) or x:conv2d(pw, shift, o)
   return function (count)
     for _ = 1, count do
-      fnn.grad(y, { pw, p }, { gradient = gy, retain_graph = true })
+      fnn.grad(y, { pw, leaf }, { gradient = gy, retain_graph = true })
     end
   end
 end

@@ -3,7 +3,7 @@
 **
 ** Products come first: what each place of the input gives to each tap and
 ** output, z (taps x outputs, places).  Then each place of the result adds up
-** what its taps gave; places lie side by side in z, so vectors run over them. */
+** what its taps gave; places lie side by side in z: vectors run over them. */
 
 #include "conv.h"
 

@@ -29,7 +29,7 @@ local function conv(op, options, x, w, b, o)
   add(op, options, { x, w, b },
       function(input, weight, bias)
         return fnn[op](input, weight, bias, o)
-      end, { empty = empty })
+      end, { empty = empty, domain = "unit" })
 end
 
 conv("conv1d", "plain", { 2, 3, 7 }, { 4, 3, 3 }, { 4 })
