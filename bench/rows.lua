@@ -106,7 +106,8 @@ local function conv_row(name)
       end
     end
   end
-  local y = what == "input" and wanting():conv2d(w, shift, o) or x:conv2d(pw, shift, o)
+  local y = what == "input" and wanting():conv2d(w, shift, o) or
+            x:conv2d(pw, shift, o)
   return function (count)
     for _ = 1, count do
       fnn.grad(y, { pw, leaf }, { gradient = gy, retain_graph = true })
