@@ -225,12 +225,12 @@ static const real *turned (const real *w, int64_t channels, int64_t taps,
 }
 
 /* How many taps make a row of the kernel, if they meet places side by side. */
-static int row_of (const Taps *t) {
+static int row_of (int64_t taps, const int64_t (*offset)[3]) {
   int64_t n = 1;
-  for (; n < t->count && t->offset[n][0] == t->offset[0][0] &&
-         t->offset[n][1] == t->offset[0][1];
+  for (; n < taps && offset[n][0] == offset[0][0] &&
+         offset[n][1] == offset[0][1];
        n++)
-    if (t->offset[n][2] != t->offset[n - 1][2] + 1) return 0;
+    if (offset[n][2] != offset[n - 1][2] + 1) return 0;
   return (int)min64(n, 8);
 }
 
@@ -238,7 +238,9 @@ static int row_of (const Taps *t) {
 void CPU (depthwise)(const Depthwise *d) {
   size_t mark = fnn_mark();
   int64_t channels = d->patches.ld;
-  Run run = { .d = d, .ldw = channels + VEC, .row = row_of(d->taps) };
+  Run run = { .d = d,
+              .ldw = channels + VEC,
+              .row = row_of(d->taps->count, d->patches.offset) };
   run.w = turned(d->weights, channels, d->size, run.ldw);
   int64_t room = threads_width() * 6 * d->size;
   run.reach = mem_scratch((size_t)room * sizeof *run.reach);
@@ -256,30 +258,78 @@ void CPU (depthwise)(const Depthwise *d) {
 typedef struct Sum {
   const Patches *p;
   int64_t taps, lines, each, shares;
+  int row; /* taps side by side that are taken together */
   const real *gy;
   real *to; /* (shares, taps, channels) */
 } Sum;
 
-/* to += the sum over places lo .. hi of a line. */
-static void add_line (const Patches *p, const real *x, const real *gy,
-                      int64_t lo, int64_t hi, real *to) {
-  int64_t step = p->step[2] * p->ld, ld = p->ld, c = 0;
-  for (; c + VEC <= ld; c += VEC) {
-    vec sum[2] = { { 0 }, { 0 } };
-    int64_t i = lo;
-    for (; i + 2 <= hi; i += 2) {
-      sum[0] += vec_load(x + i * step + c) * vec_load(gy + i * ld + c);
-      sum[1] +=
-          vec_load(x + (i + 1) * step + c) * vec_load(gy + (i + 1) * ld + c);
+/* to += the sums over places lo .. hi of a line for `row` taps side by side,
+** whose elements of x are: an element of gy is read once.  One vector, or
+** `part` of its lanes. */
+VEC_INLINE void add_lanes (const Patches *p, const real *x, const real *gy,
+                           int64_t lo, int64_t hi, real *to, int row,
+                           int64_t part) {
+  int64_t step = p->step[2] * p->ld, ld = p->ld, i = lo;
+  vec sum[2 * 7];
+  VEC_UNROLL
+  for (int t = 0; t < 2 * row; t++) sum[t] = (vec){ 0 };
+  for (; i + 2 <= hi; i += 2) {
+    vec g0 = load(gy + i * ld, part), g1 = load(gy + (i + 1) * ld, part);
+    VEC_UNROLL
+    for (int t = 0; t < row; t++) {
+      const real *at = x + i * step + t * ld;
+      sum[t] += g0 * load(at, part);
+      sum[row + t] += g1 * load(at + step, part);
     }
-    if (i < hi)
-      sum[0] += vec_load(x + i * step + c) * vec_load(gy + i * ld + c);
-    vec_store(to + c, vec_load(to + c) + (sum[0] + sum[1]));
   }
-  for (; c < ld; c++) {
-    real sum = 0;
-    for (int64_t i = lo; i < hi; i++) sum += x[i * step + c] * gy[i * ld + c];
-    to[c] += sum;
+  if (i < hi) {
+    vec g = load(gy + i * ld, part);
+    VEC_UNROLL
+    for (int t = 0; t < row; t++)
+      sum[t] += g * load(x + i * step + t * ld, part);
+  }
+  VEC_UNROLL
+  for (int t = 0; t < row; t++) {
+    vec v = load(to + t * ld, part) + (sum[t] + sum[row + t]);
+    if (part == VEC) vec_store(to + t * ld, v);
+    else vec_store_part(to + t * ld, v, part);
+  }
+}
+
+VEC_INLINE void add_row (const Patches *p, const real *x, const real *gy,
+                         int64_t lo, int64_t hi, real *to, int row) {
+  int64_t c = 0, ld = p->ld;
+  if (hi <= lo) return;
+  for (; c + VEC <= ld; c += VEC)
+    add_lanes(p, x + c, gy + c, lo, hi, to + c, row, VEC);
+  if (c < ld) add_lanes(p, x + c, gy + c, lo, hi, to + c, row, ld - c);
+}
+
+/* A row of `row` taps from tap t on, whose line of x starts at `line`: places
+** that all taps reach, then at both ends what some do. */
+static void add_taps (const Sum *s, int64_t t, int row, const real *line,
+                      const real *gy, real *to) {
+  const Patches *p = s->p;
+  int64_t n = p->out[2], step = p->step[2], first = n, last = 0;
+  int64_t lo[7], hi[7], from = 0, end = n;
+  for (int i = 0; i < row; i++) {
+    int64_t dx = p->offset[t + i][2], left = p->in[2] - 1 - dx;
+    lo[i] = dx < 0 ? min64(n, divide_up(-dx, step)) : 0;
+    hi[i] = max64(lo[i], left < 0 ? 0 : min64(n, left / step + 1));
+    from = max64(from, lo[i]);
+    end = min64(end, hi[i]);
+    first = min64(first, lo[i]);
+    last = max64(last, hi[i]);
+  }
+  end = max64(from, end);
+  const real *x = line + p->offset[t][2] * p->ld;
+  if (row == 3) add_row(p, x, gy, from, end, to, 3);
+  else if (row == 5) add_row(p, x, gy, from, end, to, 5);
+  else if (row == 7) add_row(p, x, gy, from, end, to, 7);
+  else from = end = first;
+  for (int i = 0; i < row; i++, x += p->ld, to += p->ld) {
+    add_row(p, x, gy, lo[i], min64(hi[i], from), to, 1);
+    add_row(p, x, gy, max64(lo[i], end), hi[i], to, 1);
   }
 }
 
@@ -294,15 +344,12 @@ static void sum_task (void *ud, int64_t task, int worker) {
     int64_t image = i / lines_of(p), z = i % lines_of(p) / p->out[1];
     int64_t y = i % p->out[1];
     const real *gy = s->gy + i * p->out[2] * p->ld;
-    for (int64_t t = 0; t < s->taps; t++) {
+    for (int64_t t = 0; t < s->taps; t += s->row) {
       int64_t iz = z * p->step[0] + p->offset[t][0];
-      int64_t iy = y * p->step[1] + p->offset[t][1], dx = p->offset[t][2];
+      int64_t iy = y * p->step[1] + p->offset[t][1];
       if (iz < 0 || iz >= p->in[0] || iy < 0 || iy >= p->in[1]) continue;
-      int64_t lo = dx < 0 ? divide_up(-dx, p->step[2]) : 0;
-      int64_t last = p->in[2] - 1 - dx;
-      int64_t hi = last < 0 ? 0 : min64(p->out[2], last / p->step[2] + 1);
       int64_t line = ((image * p->in[0] + iz) * p->in[1] + iy) * p->in[2];
-      add_line(p, p->data + (line + dx) * p->ld, gy, lo, hi, to + t * p->ld);
+      add_taps(s, t, s->row, p->data + line * p->ld, gy, to + t * p->ld);
     }
   }
 }
@@ -311,7 +358,9 @@ void CPU (depthwise_gradient)(const Patches *p, int64_t n, const real *gy,
                               real *gw) {
   size_t mark = fnn_mark();
   Sum s = { .p = p, .taps = p->runs * p->across, .gy = gy };
+  int row = row_of(s.taps, p->offset);
   s.lines = n * lines_of(p);
+  s.row = row == 3 || row == 5 || row == 7 ? row : 1;
   double work = (double)(s.lines * p->out[2]) * (double)(s.taps * p->ld);
   int64_t shares = max64(1, min64(SHARES, (int64_t)(work / SHARE)));
   s.each = max64(1, divide_up(s.lines, shares));
