@@ -353,6 +353,32 @@ TEST(kept_weights_follow_their_param) {
   }
 }
 
+static void conv_of (void *ud) {
+  Tensor **t = ud;
+  fnn_conv(t[0], t[1], NULL, NULL);
+}
+
+TEST(a_set_token_stops_a_convolution) {
+  Tensor *t[2] = { random_tensor(4, (int64_t[]){ 4, 30, 40, 40 }, FNN_F32),
+                   random_tensor(4, (int64_t[]){ 30, 30, 3, 3 }, FNN_F32) };
+  fnn_cancel(fnn_cancel_token(fnn_current()));
+  assert_int_equal(fnn_pcall(conv_of, t), FNN_ECANCEL);
+}
+
+/* Of a convolution that records, only what a gradient wanted reads is kept. */
+TEST(nothing_is_kept_that_no_gradient_reads) {
+  Tensor *x = random_tensor(4, (int64_t[]){ 1, 3, 9, 9 }, FNN_F32);
+  Tensor *w = random_tensor(4, (int64_t[]){ 4, 3, 3, 3 }, FNN_F32);
+  Tensor *b = random_tensor(1, (int64_t[]){ 4 }, FNN_F32);
+  assert_null(fnn_conv(x, w, b, NULL)->source);
+  Node *n = (Node *)fnn_conv(x, w, fnn_value(fnn_param(b)), NULL)->source;
+  assert_null(n->save[0]);
+  assert_null(n->save[1]);
+  n = (Node *)fnn_conv(x, fnn_value(fnn_param(w)), b, NULL)->source;
+  assert_non_null(n->save[0]);
+  assert_null(n->save[1]);
+}
+
 int main (void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(convolutions_of_any_options_are_exact),
@@ -360,6 +386,8 @@ int main (void) {
     cmocka_unit_test(large_convolutions_cross_every_block),
     cmocka_unit_test(bits_do_not_depend_on_threads),
     cmocka_unit_test(kept_weights_follow_their_param),
+    cmocka_unit_test(a_set_token_stops_a_convolution),
+    cmocka_unit_test(nothing_is_kept_that_no_gradient_reads),
   };
   return cmocka_run_group_tests_name("conv", tests, open_context,
                                      close_context);
