@@ -379,6 +379,13 @@ TEST(nothing_is_kept_that_no_gradient_reads) {
   assert_null(n->save[1]);
 }
 
+/* Sums are compared bit by bit: no transformed tiles. */
+static int open_exact (void **state) {
+  int failed = open_context(state);
+  fnn_exact_convolution(true);
+  return failed;
+}
+
 int main (void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(convolutions_of_any_options_are_exact),
@@ -389,6 +396,5 @@ int main (void) {
     cmocka_unit_test(a_set_token_stops_a_convolution),
     cmocka_unit_test(nothing_is_kept_that_no_gradient_reads),
   };
-  return cmocka_run_group_tests_name("conv", tests, open_context,
-                                     close_context);
+  return cmocka_run_group_tests_name("conv", tests, open_exact, close_context);
 }

@@ -107,10 +107,10 @@ struct fnn_Context {
   fnn_Cancel *cancel; /* one of its references */
   bool child;         /* made by context_child: shares account and token */
   bool grad_mode;
-  bool anomaly;    /* gradients are checked for numbers that are not finite */
+  bool anomaly; /* gradients are checked for numbers that are not finite */
   bool exact_convolution; /* by its definition alone */
-  bool destroying; /* an object's destroy runs: others wait in dead */
-  bool finalizing; /* a collector runs us: no reclaim, no poll */
+  bool destroying;        /* an object's destroy runs: others wait in dead */
+  bool finalizing;        /* a collector runs us: no reclaim, no poll */
   bool reclaiming;
   void (*reclaim_library)(void *ud); /* the bindings' collector, if any */
   void *library;
