@@ -66,6 +66,18 @@ local function losses ()
   return names
 end
 
+-- What takes Params and can step, or is a class that can.
+local function optimizers ()
+  local names = {}
+  for name, make in pairs(fnn.optim) do
+    local _, made = pcall(make, { fnn.Param(fnn.ones(2, 2)) })
+    local able = type(make) == "table" and make.step or
+                 type(made) == "userdata" and made.zero_grad
+    if name:find "^%u" and able then names[name] = true end
+  end
+  return names
+end
+
 local function ops ()
   local names, others = {}, losses()
   for _, case in ipairs(gradcases.cases) do
@@ -100,11 +112,18 @@ describe("the parity table", function ()
     assert.equal("planted", missing("op", { planted = true, softmax = true }))
     assert.equal("Planted", missing("module", { Planted = true }))
     assert.equal("planted", missing("loss", { planted = true, mse = true }))
+    assert.equal("Planted", missing("optimizer", { Planted = true,
+                                                   Adam = true }))
   end)
 
   it("has every loss", function ()
     assert.is_true(losses().ctc)
     assert.equal("", missing("loss", losses()))
+  end)
+
+  it("has every optimizer", function ()
+    assert.is_true(optimizers().Adam and optimizers().LBFGS)
+    assert.equal("", missing("optimizer", optimizers()))
   end)
 
   it("has every module", function ()
