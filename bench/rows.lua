@@ -75,7 +75,8 @@ for name, f in pairs(small) do rows[name] = function () return f end end
 -- Convolutions, named by what is timed and their sizes: conv_WHAT:N,IN,SIDE,
 -- OUT,KERNEL,STRIDE,DILATION,GROUPS.  Images are square, channels-last, and
 -- padded so that a stride of 1 keeps their size.  WHAT: forward, or the
--- gradient of the input or of the weight, or all three.
+-- gradient of the input or of the weight, or all three.  Results are released
+-- at once, as PyTorch's are.
 local function conv_row(name)
   local what, list = name:match "^conv_(%a+):(.*)$"
   local v = {}
@@ -91,18 +92,23 @@ local function conv_row(name)
   local pw = fnn.Param(w)
   if what == "forward" then
     return function (count)
-      fnn.no_grad(function () for _ = 1, count do x:conv2d(w, shift, o) end end)
+      fnn.no_grad(function ()
+        for _ = 1, count do x:conv2d(w, shift, o):release() end
+      end)
     end
   end
   -- An input that wants a gradient, and throws it away.
   local leaf = fnn.Param(fnn.ones(1))
+  local function drop(g) g:release() return nil end
   local function wanting()
-    return fnn.record(x:detach(), "end", { leaf }, function () return nil end)
+    return fnn.record(x:detach(), "end", { leaf }, drop)
   end
   if what == "all" then
     return function (count)
       for _ = 1, count do
-        fnn.grad(wanting():conv2d(pw, shift, o), { pw }, { gradient = gy })
+        local y = wanting():conv2d(pw, shift, o)
+        fnn.grad(y, { pw }, { gradient = gy })[1]:release()
+        y:release()
       end
     end
   end
@@ -110,7 +116,9 @@ local function conv_row(name)
             x:conv2d(pw, shift, o)
   return function (count)
     for _ = 1, count do
-      fnn.grad(y, { pw, leaf }, { gradient = gy, retain_graph = true })
+      local g = fnn.grad(y, { pw, leaf }, { gradient = gy,
+                                            retain_graph = true })[1]
+      if g then g:release() end
     end
   end
 end

@@ -152,7 +152,9 @@ void CPU (conv)(Tensor *y, const Tensor *x, const Tensor *w, const Epilogue *e,
     Taps t = CPU(conv_taps)(s);
     Patches p =
         patches_of(tensor_data(x), s->n, s->cin, s->in, s->out, s->stride, &t);
-    Weights weights = { tensor_data(w), &t, cin, size, cout, cin * size };
+    Weights weights = {
+      tensor_data(w), &t, cin, size, cout, cin * size, size
+    };
     if (is_depthwise(s))
       conv_depthwise(tensor_data(y), &p, &t, tensor_data(w), e, s);
     else
@@ -261,7 +263,9 @@ static void class_run (Class *k, const real *gy, const Tensor *w) {
   } else if (t.count == 0) {
     place_class(k);
   } else {
-    Weights weights = { tensor_data(w), &t, cout, cin * size, cin, size };
+    Weights weights = {
+      tensor_data(w), &t, cout, cin * size, cin, size, size
+    };
     const real *packed =
         CPU(weights_packed)(t.count == size ? w : NULL, &weights,
                             cout * cin * size, s->groups, m, true);

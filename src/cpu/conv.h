@@ -100,11 +100,11 @@ static inline int64_t kblocks_count (const KBlocks *b) {
 
 /* Weights of one group as the product takes them: for each tap `rows` rows,
 ** of n columns: element (row, column) of tap t is w[t + row * ldr + column *
-** ldc]. */
+** ldc].  size: taps of the kernel, of which some may be left out. */
 typedef struct Weights {
   const real *data;
   const Taps *taps;
-  int64_t rows, ldr, n, ldc;
+  int64_t rows, ldr, n, ldc, size;
 } Weights;
 
 int64_t CPU(weights_size)(const Weights *w); /* reals, packed */

@@ -30,37 +30,77 @@ int64_t CPU (weights_size)(const Weights *w) {
   return kblocks_count(&k) * panels(w->n) * gemm_panel(k.depth);
 }
 
+/* at: of element (row, tap), the place of its row in a panel, or -1. */
 typedef struct Packing {
   const Weights *w;
   real *to;
+  const int64_t *at;
 } Packing;
 
-/* Panels lo .. hi: where row k of panel p goes, and what it holds. */
+/* n columns of `count` elements side by side each, turned to rows. */
+static void pack_columns (int64_t n, int64_t count, const real *from,
+                          int64_t ldc, const int64_t *at, real *to) {
+  for (int64_t e = 0; e < count; e += VEC)
+    for (int64_t j = 0; j < TILE_COLS; j += VEC) {
+      vec r[VEC];
+      int64_t m = min64(VEC, count - e);
+      for (int64_t l = 0; l < VEC; l++) {
+        const real *x = from + (j + l) * ldc + e;
+        r[l] = j + l >= n ? (vec){ 0 }
+               : m == VEC ? vec_load(x)
+                          : vec_load_part(x, m);
+      }
+      vec_transpose(r);
+      for (int64_t l = 0; l < m; l++)
+        if (at[e + l] >= 0) vec_store(to + at[e + l] + j, r[l]);
+    }
+}
+
+/* Panels lo .. hi.  Taps are side by side in the weight, and for the result so
+** are rows; where there is one tap alone, columns may be. */
 static void pack_panels (void *ud, int64_t lo, int64_t hi) {
   const Packing *pack = ud;
   const Weights *w = pack->w;
   KBlocks blocks = blocks_of(w);
-  int64_t step = gemm_panel(blocks.depth), block = panels(w->n) * step;
+  int64_t step = gemm_panel(blocks.depth);
   for (int64_t p = lo; p < hi; p++) {
     int64_t n = min64(TILE_COLS, w->n - p * TILE_COLS);
     const real *from = w->data + p * TILE_COLS * w->ldc;
-    for (int64_t r = 0; r < w->rows; r++, from += w->ldr)
-      for (int64_t t = 0; t < w->taps->count; t++) {
-        int64_t k = t * w->rows + r;
-        real *to = pack->to + kblocks_index(&blocks, k) * block + p * step;
-        to += kblocks_row(&blocks, k) * TILE_COLS;
-        const real *x = from + w->taps->tap[t];
-        for (int64_t j = 0; j < n; j++) to[j] = x[j * w->ldc];
-        for (int64_t j = n; j < TILE_COLS; j++) to[j] = 0;
+    real *to = pack->to + p * step;
+    if (w->ldc != 1 && w->ldr == w->size) {
+      pack_columns(n, w->rows * w->size, from, w->ldc, pack->at, to);
+      continue;
+    }
+    for (int64_t r = 0; r < w->rows; r++, from += w->ldr) {
+      const int64_t *at = pack->at + r * w->size;
+      if (w->ldc != 1) {
+        pack_columns(n, w->size, from, w->ldc, at, to);
+        continue;
       }
+      for (int64_t j = 0; j < n; j++) to[at[0] + j] = from[j];
+      for (int64_t j = n; j < TILE_COLS; j++) to[at[0] + j] = 0;
+    }
   }
 }
 
 void CPU (weights_pack)(const Weights *w, real *to) {
-  int64_t k = w->taps->count * w->rows;
+  size_t mark = fnn_mark();
+  KBlocks blocks = blocks_of(w);
+  int64_t k = w->rows * w->size;
+  int64_t block = panels(w->n) * gemm_panel(blocks.depth);
+  int64_t *at = mem_scratch((size_t)k * sizeof *at);
+  for (int64_t i = 0; i < k; i++) at[i] = -1;
+  for (int64_t t = 0; t < w->taps->count; t++)
+    for (int64_t r = 0; r < w->rows; r++) {
+      int64_t row = t * w->rows + r;
+      at[r * w->size + w->taps->tap[t]] =
+          kblocks_index(&blocks, row) * block +
+          kblocks_row(&blocks, row) * TILE_COLS;
+    }
   int64_t grain = max64(1, GRAIN / max64(1, k * TILE_COLS));
   threads_range(panels(w->n), grain, pack_panels,
-                &(Packing){ .w = w, .to = to });
+                &(Packing){ .w = w, .to = to, .at = at });
+  fnn_escape(mark, NULL);
 }
 
 /* }====================================================== */
