@@ -39,7 +39,7 @@ fnn_Tensor **checktensors (lua_State *L, int i, int *n) {
     x[k - 1] = testtensor(L, -1);
     if (x[k - 1] == NULL)
       raise_error(L, "element %d of the list: expected a tensor, got %s",
-                  (int)k, luaL_typename(L, -1));
+                  (int)k, push_type_name(L, -1));
     lua_pop(L, 1);
   }
   *n = (int)count;
@@ -66,7 +66,7 @@ fnn_Tensor *checkids (lua_State *L, int i) {
       raise_error(L,
                   "element %d of the list of ids: expected an integer, "
                   "got %s",
-                  (int)k, luaL_typename(L, -1));
+                  (int)k, push_type_name(L, -1));
     lua_pop(L, 1);
   }
   return *box;
@@ -226,7 +226,7 @@ static int64_t size_at (lua_State *L, int at, int k) {
   lua_Integer v = lua_tointegerx(L, at, &ok);
   if (!ok)
     raise_error(L, "size %d of the shape: expected an integer, got %s", k,
-                luaL_typename(L, at));
+                push_type_name(L, at));
   return v;
 }
 
@@ -303,7 +303,7 @@ int options (lua_State *L, int i, const char *const *names) {
     lua_pop(L, 1);
     if (lua_type(L, -1) != LUA_TSTRING)
       raise_error(L, "options are a table of names: got a key of type %s",
-                  luaL_typename(L, -1));
+                  push_type_name(L, -1));
     check_option(L, lua_tostring(L, -1), names);
   }
   return i;
@@ -320,7 +320,7 @@ static bool field (lua_State *L, int o, const char *name) {
 
 static void wrong (lua_State *L, const char *name, const char *expected) {
   raise_error(L, "option '%s': expected %s, got %s", name, expected,
-              luaL_typename(L, -1));
+              push_type_name(L, -1));
 }
 
 bool opt_boolean (lua_State *L, int o, const char *name, bool d) {

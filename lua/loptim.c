@@ -29,7 +29,7 @@ fnn_Param **checkparams (lua_State *L, int i, int *n) {
       raise_error(L,
                   "element %d of the parameters: expected a fnn.Param, got "
                   "%s",
-                  k + 1, luaL_typename(L, -1));
+                  k + 1, push_type_name(L, -1));
     lua_pop(L, 1);
   }
   return p;
