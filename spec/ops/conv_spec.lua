@@ -216,6 +216,24 @@ describe("the order in memory", function ()
     assert.equal("row_major", y:order())
   end)
 
+  it("changes twice in a net: where it begins and where it ends", function ()
+    local nn = fnn.nn
+    local net = nn.Sequential(
+      nn.Conv2d(3, 8, 3, { padding = 1 }), nn.BatchNorm2d(8), nn.ReLU(),
+      nn.MaxPool2d(2), nn.Conv2d(8, 16, 3), nn.BatchNorm2d(16), nn.ReLU(),
+      nn.MaxPool2d(2), nn.Flatten(), nn.Linear(16 * 3 * 3, 10))
+    local x = whole(2, 3, 16, 16)
+    local y
+    assert.equal(2, conversions(function () y = net(x) end))
+    -- and back: the gradient of what Flatten made row-major
+    local loss = y:cross_entropy { 3, 7 }
+    assert.equal(1, conversions(function () loss:backward() end))
+    net:eval()
+    assert.equal(2, conversions(function ()
+      fnn.no_grad(function () net(x) end)
+    end))
+  end)
+
   it("is kept on the way back", function ()
     local x, w = whole(2, 3, 6, 6), fnn.Param(whole(5, 3, 3, 3))
     local v = fnn.Param(whole(4, 5, 3, 3))
