@@ -131,11 +131,9 @@ static void check_case (const Case *p) {
   }
 }
 
-/* Checked builds and valgrind are slow: an eighth shows them as much. */
 static void check_cases (int count, fnn_Dtype t, const fnn_Dtype *sources,
                          int nsources) {
-  if (mem_checking()) count /= 8;
-  for (int i = 0; i < count; i++) {
+  for (int i = 0; i < some_of(count); i++) {
     size_t mark = fnn_mark();
     Case p = make_case(t, sources, nsources);
     kernel(p.c, matmul)(p.c, p.a, p.b, &p.e);

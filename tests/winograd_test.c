@@ -170,7 +170,7 @@ static void check_result (const Case *p, const float *y) {
 TEST(convolutions_of_any_shape) {
   const Isa *isa = isa_now();
   seed = 1;
-  for (int i = 0; i < 300; i++) {
+  for (int i = 0; i < some_of(300); i++) {
     size_t mark = fnn_mark();
     Case p = make_case();
     Winograd *g = &p.g;
@@ -228,7 +228,7 @@ static void check_weight (const Winograd *g, const float *gy,
 TEST(gradients_of_weights_of_any_shape) {
   const Isa *isa = isa_now();
   seed = 2;
-  for (int i = 0; i < 150; i++) {
+  for (int i = 0; i < some_of(150); i++) {
     size_t mark = fnn_mark();
     Case p = make_case();
     Winograd *g = &p.g;
@@ -280,7 +280,7 @@ TEST(bits_do_not_depend_on_threads) {
   /* Weights near and far; k that cuts products into several tasks. */
   static const int64_t shapes[][3] = { { 50, 24, 40 }, { 21, 200, 600 } };
   int before = fnn_thread_count();
-  for (int i = 0; i < countof(shapes); i++) {
+  for (int i = 0; i < (mem_checking() ? 1 : countof(shapes)); i++) {
     size_t mark = fnn_mark();
     int64_t size = shapes[i][0], c = shapes[i][1], k = shapes[i][2];
     Winograd g = whole(isa, 4, size, c, k, &blob);
