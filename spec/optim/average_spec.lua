@@ -73,7 +73,7 @@ describe("Ema", function ()
   it("checks its options", function ()
     fails("decay must be in [0, 1]", optim.Ema, { param(1) }, { decay = 2 })
     fails("unknown option 'deca'", optim.Ema, { param(1) }, { deca = 1 })
-    fails("expected a list of Params", optim.Ema, 1)
+    fails("Ema: expected a model or a list of Params", optim.Ema, 1)
   end)
 end)
 

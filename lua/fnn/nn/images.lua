@@ -229,12 +229,12 @@ for dims = 1, 2 do
   function class:init (p, options, ...)
     no_more(name, 2, ...)
     if type(p) == "table" then p, options = nil, p end
-    if p == nil then p = 0.5 end
+    local o = module.options(name, options, { p = false, generator = false })
+    p = o.p or p or 0.5
     if type(p) ~= "number" or not (p >= 0 and p <= 1) then
       raise("%s: expected a probability from 0 to 1, got %s", name,
             type(p) == "number" and tostring(p) or described(p))
     end
-    local o = module.options(name, options, { generator = false })
     self.p, self.generator = p, o.generator or nil
   end
 
