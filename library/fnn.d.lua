@@ -2942,6 +2942,14 @@ function fnn.optim.Ema(params, options) end
 ---@return table
 function fnn.optim.SWA(params) end
 
+---Makes the running statistics of each BatchNorm anew, as the mean over batches:
+---a loader, or train:batches(64), or what else a for loop takes. For weights
+---that no step of training has seen, as those of an average: after swa:swap().
+---@param model fnn.Module
+---@param batches function|table
+---@param ... any
+function fnn.optim.update_batch_norm(model, batches, ...) end
+
 ---The Euclidean length of all gradients together.
 ---@param params fnn.Optimizer|fnn.Module|fnn.Param[]
 ---@return number

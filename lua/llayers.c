@@ -1,6 +1,7 @@
 /* llayers.c - the layers made in C: each function gives a new module, at 1,
 ** its insides.  nn.Linear(3, 4) makes the module, then calls init_linear. */
 
+#include <math.h>
 #include <string.h>
 
 #include "../src/nn/nn.h"
@@ -173,6 +174,15 @@ static int init_batch_norm (lua_State *L, int dims) {
   return expose(L);
 }
 
+/* batch_norm_momentum(m, momentum): what it was, or nil for other modules */
+static int set_momentum (lua_State *L) {
+  double momentum = luaL_checknumber(L, 2), before = NAN;
+  guard(L, before = batch_norm_momentum(checkmodule(L, 1), momentum));
+  if (isnan(before)) lua_pushnil(L);
+  else lua_pushnumber(L, before);
+  return 1;
+}
+
 static int init_group_norm (lua_State *L) {
   void **box = checkbox(L);
   int64_t groups = checksize(L, 2, "groups");
@@ -292,6 +302,7 @@ static const luaL_Reg layers[] = {
   { "batch_norm1d", init_batch_norm1d },
   { "batch_norm2d", init_batch_norm2d },
   { "batch_norm3d", init_batch_norm3d },
+  { "batch_norm_momentum", set_momentum },
   { "instance_norm1d", init_instance_norm1d },
   { "instance_norm2d", init_instance_norm2d },
   { "instance_norm3d", init_instance_norm3d },

@@ -219,7 +219,7 @@ An average follows the weights: call a:update() after each step of the
 optimizer. a:averaged(f, ...) calls f with the averages in the place of the
 weights; a:swap() exchanges them, and a second one back. state_dict,
 load_state_dict, save and load are as an optimizer's. Buffers are not averaged:
-the statistics of a BatchNorm are made anew by some batches in training.
+optim.update_batch_norm makes the statistics of averaged weights.
 
 optim.Ema(params: Module|Param[], options?: table) -> table
   The running mean: decay times the average, plus 1 - decay times the weight.
@@ -228,6 +228,11 @@ optim.Ema(params: Module|Param[], options?: table) -> table
 optim.SWA(params: Module|Param[]) -> table
   The mean of the weights at all updates (Izmailov et al. 2018,
   arXiv:1803.05407).
+
+optim.update_batch_norm(model: Module, batches: function|table, ...: any)
+  Makes the running statistics of each BatchNorm anew, as the mean over batches:
+  a loader, or train:batches(64), or what else a for loop takes. For weights
+  that no step of training has seen, as those of an average: after swa:swap().
 
 # Gradients at large
 
