@@ -86,6 +86,12 @@ describe("Linear", function ()
           .. "1, got '2'", function () nn.Linear("2", 3) end)
     fails("ELU: argument 1: expected a table of options, got string",
           function () nn.ELU "1" end)
+    fails("Flatten: expected at most 2 arguments, got 3",
+          function () nn.Flatten(1, 2, 3) end)
+    fails("SwiGLU: expected at most 1 argument, got 2",
+          function () nn.SwiGLU(1, 2) end)
+    fails("ModuleDict: expected a table of modules, got a number",
+          function () nn.ModuleDict(3) end)
     fails("GELU: unknown option 'form' (expected approximate)",
           function () nn.GELU { form = "tanh" } end)
     fails("Linear: argument 3: expected a table of options, got boolean",

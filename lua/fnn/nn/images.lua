@@ -10,6 +10,7 @@ local ipairs, pairs, select = ipairs, pairs, select
 local tostring, type, math_type = tostring, type, math.type
 local concat, sqrt = table.concat, math.sqrt
 local core, raise, described = module.core, module.raise, module.described
+local no_more = module.no_more
 
 -- {======================================================
 -- Arguments
@@ -40,13 +41,6 @@ local function check_boolean (class, name, v)
           described(v))
   end
   return v
-end
-
-local function no_more (class, most, ...)
-  if select("#", ...) > 0 then
-    raise("%s: expected at most %d arguments, got %d", class, most,
-          most + select("#", ...))
-  end
 end
 
 local function size_text (v)

@@ -64,6 +64,14 @@ function module.options (what, given, defaults)
   return options
 end
 
+-- Raises for arguments after the most that a class takes.
+function module.no_more (class, most, ...)
+  if select("#", ...) > 0 then
+    raise("%s: expected at most %d argument%s, got %d", class, most,
+          most == 1 and "" or "s", most + select("#", ...))
+  end
+end
+
 -- {======================================================
 -- Classes
 -- =======================================================
