@@ -1598,6 +1598,7 @@ function fnn.nn.ConvTranspose1d(inputs, outputs, kernel, options) end
 function fnn.nn.ConvTranspose2d(inputs, outputs, kernel, options) end
 
 ---In training zeroes each element with probability p (0.5) and scales the rest.
+---p: number = 0.5    where it is not the first argument
 ---@param p? number
 ---@param options? table
 ---@return fnn.Module
@@ -2041,24 +2042,24 @@ function fnn.nn.AvgPool2d(kernel, options) end
 ---@return fnn.Module
 function fnn.nn.AvgPool1d(kernel, options) end
 
----adaptive_max_pool2d.
+---adaptive_max_pool2d; size 1 is global pooling.
 ---@param size integer|table
 ---@param options? table
 ---@return fnn.Module
 function fnn.nn.AdaptiveMaxPool2d(size, options) end
 
----adaptive_max_pool1d.
+---adaptive_max_pool1d; size 1 is global pooling.
 ---@param size integer
 ---@param options? table
 ---@return fnn.Module
 function fnn.nn.AdaptiveMaxPool1d(size, options) end
 
----adaptive_avg_pool2d.
+---adaptive_avg_pool2d; size 1 is global pooling: the mean of each channel.
 ---@param size integer|table
 ---@return fnn.Module
 function fnn.nn.AdaptiveAvgPool2d(size) end
 
----adaptive_avg_pool1d.
+---adaptive_avg_pool1d; size 1 is global pooling.
 ---@param size integer
 ---@return fnn.Module
 function fnn.nn.AdaptiveAvgPool1d(size) end
@@ -2237,6 +2238,13 @@ function fnn.nn.l1(x, target, options) end
 ---@param options? table
 ---@return fnn.Tensor
 function fnn.nn.l1_loss(x, target, options) end
+
+---l1, by its other name.
+---@param x fnn.Tensor
+---@param target fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.nn.mae(x, target, options) end
 
 ---Half the squared difference up to delta, beyond it the line
 ---delta (d - delta / 2).
@@ -2651,7 +2659,7 @@ fnn.optim = {}
 ---nesterov: boolean = false    looks ahead along the momentum
 ---weight_decay: number = 0     the share of the weight that decays
 ---maximize: boolean = false    goes up, not down
----@param params fnn.Param[]|table[]
+---@param params fnn.Module|fnn.Param[]|table[]
 ---@param options? table
 ---@return fnn.Optimizer
 function fnn.optim.SGD(params, options) end
@@ -2664,14 +2672,14 @@ function fnn.optim.SGD(params, options) end
 ---amsgrad: boolean = false         uses the largest second mean so far
 ---weight_decay: number = 0         the share of the weight that decays
 ---maximize: boolean = false        goes up, not down
----@param params fnn.Param[]|table[]
+---@param params fnn.Module|fnn.Param[]|table[]
 ---@param options? table
 ---@return fnn.Optimizer
 function fnn.optim.Adam(params, options) end
 
 ---Adam with decay of the weight itself (Loshchilov and Hutter 2019,
 ---arXiv:1711.05101). The options of Adam, weight_decay 0.01 by default.
----@param params fnn.Param[]|table[]
+---@param params fnn.Module|fnn.Param[]|table[]
 ---@param options? table
 ---@return fnn.Optimizer
 function fnn.optim.AdamW(params, options) end
@@ -2684,7 +2692,7 @@ function fnn.optim.AdamW(params, options) end
 ---decoupled_weight_decay: boolean = false    decay of the weight itself
 ---weight_decay: number = 0                   the share of the weight that decays
 ---maximize: boolean = false                  goes up, not down
----@param params fnn.Param[]|table[]
+---@param params fnn.Module|fnn.Param[]|table[]
 ---@param options? table
 ---@return fnn.Optimizer
 function fnn.optim.RAdam(params, options) end
@@ -2697,7 +2705,7 @@ function fnn.optim.RAdam(params, options) end
 ---decoupled_weight_decay: boolean = false    decay of the weight itself
 ---weight_decay: number = 0                   the share of the weight that decays
 ---maximize: boolean = false                  goes up, not down
----@param params fnn.Param[]|table[]
+---@param params fnn.Module|fnn.Param[]|table[]
 ---@param options? table
 ---@return fnn.Optimizer
 function fnn.optim.NAdam(params, options) end
@@ -2709,7 +2717,7 @@ function fnn.optim.NAdam(params, options) end
 ---eps: number = 1e-8               added to the root
 ---weight_decay: number = 0         the share of the weight that decays
 ---maximize: boolean = false        goes up, not down
----@param params fnn.Param[]|table[]
+---@param params fnn.Module|fnn.Param[]|table[]
 ---@param options? table
 ---@return fnn.Optimizer
 function fnn.optim.Adamax(params, options) end
@@ -2720,7 +2728,7 @@ function fnn.optim.Adamax(params, options) end
 ---betas: table = { 0.9, 0.99 }    of the mean that moves, and the one kept
 ---weight_decay: number = 0        the share of the weight that decays
 ---maximize: boolean = false       goes up, not down
----@param params fnn.Param[]|table[]
+---@param params fnn.Module|fnn.Param[]|table[]
 ---@param options? table
 ---@return fnn.Optimizer
 function fnn.optim.Lion(params, options) end
@@ -2733,7 +2741,7 @@ function fnn.optim.Lion(params, options) end
 ---centered: boolean = false    the variance in the place of the mean square
 ---weight_decay: number = 0     the share of the weight that decays
 ---maximize: boolean = false    goes up, not down
----@param params fnn.Param[]|table[]
+---@param params fnn.Module|fnn.Param[]|table[]
 ---@param options? table
 ---@return fnn.Optimizer
 function fnn.optim.RMSprop(params, options) end
@@ -2745,7 +2753,7 @@ function fnn.optim.RMSprop(params, options) end
 ---eps: number = 1e-10                      added to the root
 ---weight_decay: number = 0                 the share of the weight that decays
 ---maximize: boolean = false                goes up, not down
----@param params fnn.Param[]|table[]
+---@param params fnn.Module|fnn.Param[]|table[]
 ---@param options? table
 ---@return fnn.Optimizer
 function fnn.optim.Adagrad(params, options) end
@@ -2757,7 +2765,7 @@ function fnn.optim.Adagrad(params, options) end
 ---eps: number = 1e-6           added under both roots
 ---weight_decay: number = 0     the share of the weight that decays
 ---maximize: boolean = false    goes up, not down
----@param params fnn.Param[]|table[]
+---@param params fnn.Module|fnn.Param[]|table[]
 ---@param options? table
 ---@return fnn.Optimizer
 function fnn.optim.Adadelta(params, options) end
@@ -2772,7 +2780,7 @@ function fnn.optim.Adadelta(params, options) end
 ---d: number = 1                 the most that an update's size may be
 ---weight_decay: number = 0      the share of the weight that decays
 ---maximize: boolean = false     goes up, not down
----@param params fnn.Param[]|table[]
+---@param params fnn.Module|fnn.Param[]|table[]
 ---@param options? table
 ---@return fnn.Optimizer
 function fnn.optim.Adafactor(params, options) end
@@ -2791,7 +2799,7 @@ function fnn.optim.Adafactor(params, options) end
 ---maximize: boolean = false      goes up, not down
 ---adjust_lr_fn may also be "match_rms_adamw", with which the rates of AdamW
 ---will do, or "spectral_unclamped".
----@param params fnn.Param[]|table[]
+---@param params fnn.Module|fnn.Param[]|table[]
 ---@param options? table
 ---@return fnn.Optimizer
 function fnn.optim.Muon(params, options) end
@@ -2807,7 +2815,7 @@ function fnn.optim.Muon(params, options) end
 ---history_size: integer = 100        steps remembered
 ---line_search_fn: string             "strong_wolfe": finds the length of a step
 ---maximize: boolean = false          goes up, not down
----@param params fnn.Param[]
+---@param params fnn.Module|fnn.Param[]
 ---@param options? table
 ---@return table
 function fnn.optim.LBFGS(params, options) end
@@ -2934,25 +2942,33 @@ function fnn.optim.Ema(params, options) end
 ---@return table
 function fnn.optim.SWA(params) end
 
+---Makes the running statistics of each BatchNorm anew, as the mean over batches:
+---a loader, or train:batches(64), or what else a for loop takes. For weights
+---that no step of training has seen, as those of an average: after swa:swap().
+---@param model fnn.Module
+---@param batches function|table
+---@param ... any
+function fnn.optim.update_batch_norm(model, batches, ...) end
+
 ---The Euclidean length of all gradients together.
----@param params fnn.Optimizer|fnn.Param[]
+---@param params fnn.Optimizer|fnn.Module|fnn.Param[]
 ---@return number
 function fnn.optim.grad_norm(params) end
 
 ---Scales all gradients down so that their length is at most most; returns the
 ---length before.
----@param params fnn.Optimizer|fnn.Param[]
+---@param params fnn.Optimizer|fnn.Module|fnn.Param[]
 ---@param most number
 ---@return number
 function fnn.optim.clip_grad_norm(params, most) end
 
 ---Moves each element of the gradients into [-most, most].
----@param params fnn.Optimizer|fnn.Param[]
+---@param params fnn.Optimizer|fnn.Module|fnn.Param[]
 ---@param most number
 function fnn.optim.clip_grad_value(params, most) end
 
 ---Whether no gradient has an infinite element or NaN.
----@param params fnn.Optimizer|fnn.Param[]
+---@param params fnn.Optimizer|fnn.Module|fnn.Param[]
 ---@return boolean
 function fnn.optim.gradients_are_finite(params) end
 

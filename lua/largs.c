@@ -3,6 +3,7 @@
 
 #include "lbox.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 /*
@@ -276,6 +277,19 @@ const fnn_Device *checkdevice (lua_State *L, int i) {
   return d;
 }
 
+int raise_option (lua_State *L, const char *fmt, ...) {
+  lua_Debug ar = { 0 };
+  va_list ap;
+  bool known = lua_getstack(L, 0, &ar) && lua_getinfo(L, "n", &ar) &&
+               ar.name != NULL && strcmp(ar.name, "?") != 0;
+  const char *owner = known ? ar.name : "";
+  if (testobject(L, 1, MODULE) != NULL) owner = push_class_name(L, 1);
+  va_start(ap, fmt);
+  const char *text = lua_pushvfstring(L, fmt, ap);
+  va_end(ap);
+  return raise_error(L, "%s%s%s", owner, *owner != '\0' ? ": " : "", text);
+}
+
 static void check_option (lua_State *L, const char *key,
                           const char *const *names) {
   int n = 0;
@@ -283,7 +297,7 @@ static void check_option (lua_State *L, const char *key,
     if (strcmp(key, names[n]) == 0) return;
   const char *near = nearest_name(key, names, n, sizeof *names);
   if (near != NULL)
-    raise_error(L, "unknown option '%s' (did you mean '%s'?)", key, near);
+    raise_option(L, "unknown option '%s' (did you mean '%s'?)", key, near);
   luaL_Buffer b;
   luaL_buffinit(L, &b);
   for (int k = 0; k < n; k++) {
@@ -291,8 +305,8 @@ static void check_option (lua_State *L, const char *key,
     luaL_addstring(&b, names[k]);
   }
   luaL_pushresult(&b);
-  raise_error(L, "unknown option '%s' (expected %s)", key,
-              lua_tostring(L, -1));
+  raise_option(L, "unknown option '%s' (expected %s)", key,
+               lua_tostring(L, -1));
 }
 
 int options (lua_State *L, int i, const char *const *names) {
@@ -302,8 +316,8 @@ int options (lua_State *L, int i, const char *const *names) {
   while (lua_next(L, i)) {
     lua_pop(L, 1);
     if (lua_type(L, -1) != LUA_TSTRING)
-      raise_error(L, "options are a table of names: got a key of type %s",
-                  push_type_name(L, -1));
+      raise_option(L, "options are a table of names: got a key of type %s",
+                   push_type_name(L, -1));
     check_option(L, lua_tostring(L, -1), names);
   }
   return i;
@@ -319,8 +333,8 @@ static bool field (lua_State *L, int o, const char *name) {
 }
 
 static void wrong (lua_State *L, const char *name, const char *expected) {
-  raise_error(L, "option '%s': expected %s, got %s", name, expected,
-              push_type_name(L, -1));
+  raise_option(L, "option '%s': expected %s, got %s", name, expected,
+               push_type_name(L, -1));
 }
 
 bool opt_boolean (lua_State *L, int o, const char *name, bool d) {

@@ -197,6 +197,10 @@ int checkshape (lua_State *L, int i, int64_t *shape, int *next);
 fnn_Dtype checkdtype (lua_State *L, int i);
 const fnn_Device *checkdevice (lua_State *L, int i);
 
+/* raise_error about an argument or option, led by the class of the module at
+** 1 that is being made, or by the name of the function: "Linear: option ..." */
+int raise_option (lua_State *L, const char *fmt, ...);
+
 /* An options table: the last argument, of string keys; 0 when absent.  Raises
 ** for a key that is not among names (NULL-ended), naming the nearest. */
 int options (lua_State *L, int i, const char *const *names);
@@ -210,7 +214,7 @@ const fnn_Device *opt_device (lua_State *L, int o);
 fnn_Generator *opt_generator (lua_State *L, int o); /* NULL: the default */
 
 /* A number for all dims, or a list of one for each, at i: fills and returns v.
-** name: of the option, or argument, in messages. */
+** name: in messages, "option 'stride'". */
 int64_t *sizes_at (lua_State *L, int i, const char *name, int dims,
                    int64_t least, int64_t *v);
 /* stride, padding, dilation, groups and output_padding of a convolution with

@@ -16,12 +16,11 @@ static int64_t whole (lua_State *L, const char *name, int64_t least) {
   int ok;
   int64_t v = lua_tointegerx(L, -1, &ok);
   if (lua_type(L, -1) != LUA_TNUMBER)
-    raise_error(L, "option '%s': expected a whole number, got %s", name,
-                push_type_name(L, -1));
+    raise_option(L, "%s: expected a whole number, got %s", name,
+                 push_type_name(L, -1));
   if (!ok || v < least || v > INT32_MAX)
-    raise_error(L,
-                "option '%s': expected a whole number of at least %d, got %s",
-                name, (int)least, luaL_tolstring(L, -1, NULL));
+    raise_option(L, "%s: expected a whole number of at least %d, got %s", name,
+                 (int)least, luaL_tolstring(L, -1, NULL));
   return v;
 }
 
@@ -29,10 +28,8 @@ static int64_t whole (lua_State *L, const char *name, int64_t least) {
 static void check_length (lua_State *L, const char *name, int dims) {
   int n = (int)lua_rawlen(L, -1);
   if (n != dims)
-    raise_error(L,
-                "option '%s': expected a number or a list of %d, got a list "
-                "of %d",
-                name, dims, n);
+    raise_option(L, "%s: expected a number or a list of %d, got a list of %d",
+                 name, dims, n);
 }
 
 int64_t *sizes_at (lua_State *L, int i, const char *name, int dims,
@@ -57,8 +54,12 @@ static void opt_sizes (lua_State *L, int o, const char *name, int dims,
                        int64_t least, int64_t *v) {
   if (o == 0) return;
   lua_pushstring(L, name);
-  if (lua_rawget(L, o) != LUA_TNIL)
-    sizes_at(L, lua_gettop(L), name, dims, least, v);
+  if (lua_rawget(L, o) != LUA_TNIL) {
+    int at = lua_gettop(L);
+    const char *option = lua_pushfstring(L, "option '%s'", name);
+    sizes_at(L, at, option, dims, least, v);
+    lua_pop(L, 1);
+  }
   lua_pop(L, 1);
 }
 
@@ -69,18 +70,19 @@ static void named_padding (lua_State *L, int dims, const int64_t *size,
   bool same = strcmp(word, "same") == 0, causal = strcmp(word, "causal") == 0;
   if (strcmp(word, "valid") == 0) return;
   if (!same && !causal)
-    raise_error(L,
-                "option 'padding': expected a number, a list, 'same', 'valid' "
-                "or 'causal', got '%s'",
-                word);
+    raise_option(
+        L,
+        "option 'padding': expected a number, a list, 'same', 'valid' "
+        "or 'causal', got '%s'",
+        word);
   if (causal && dims != 1)
-    raise_error(L, "option 'padding': 'causal' is for 1 dim, here are %d",
-                dims);
+    raise_option(L, "option 'padding': 'causal' is for 1 dim, here are %d",
+                 dims);
   for (int d = 0; d < dims; d++) {
     int64_t total = o->dilation[d] * (size[d] - 1);
     if (same && o->stride[d] != 1)
-      raise_error(L, "option 'padding': 'same' needs a stride of 1, got %d",
-                  (int)o->stride[d]);
+      raise_option(L, "option 'padding': 'same' needs a stride of 1, got %d",
+                   (int)o->stride[d]);
     o->before[d] = causal ? total : total / 2;
     o->after[d] = total - o->before[d];
   }
@@ -88,19 +90,19 @@ static void named_padding (lua_State *L, int dims, const int64_t *size,
 
 /* The list on the top: a number, or before and after, for each dim. */
 static void listed_padding (lua_State *L, int dims, fnn_ConvOptions *o) {
-  check_length(L, "padding", dims);
+  check_length(L, "option 'padding'", dims);
   for (int d = 0; d < dims; d++) {
     if (lua_rawgeti(L, -1, d + 1) == LUA_TTABLE) {
       int64_t both[2];
       if (lua_rawlen(L, -1) != 2)
-        raise_error(L,
-                    "option 'padding': expected { before, after } for each "
-                    "dim, got a list of %d",
-                    (int)lua_rawlen(L, -1));
-      sizes_at(L, lua_gettop(L), "padding", 2, 0, both);
+        raise_option(L,
+                     "option 'padding': expected { before, after } for each "
+                     "dim, got a list of %d",
+                     (int)lua_rawlen(L, -1));
+      sizes_at(L, lua_gettop(L), "option 'padding'", 2, 0, both);
       o->before[d] = both[0];
       o->after[d] = both[1];
-    } else o->before[d] = o->after[d] = whole(L, "padding", 0);
+    } else o->before[d] = o->after[d] = whole(L, "option 'padding'", 0);
     lua_pop(L, 1);
   }
 }
@@ -112,8 +114,8 @@ void conv_options (lua_State *L, int o, int dims, const int64_t *size,
   opt_sizes(L, o, "output_padding", dims, 0, to->output_padding);
   to->groups = opt_integer(L, o, "groups", 1);
   if (to->groups < 1)
-    raise_error(L, "option 'groups': expected 1 or more, got %d",
-                (int)to->groups);
+    raise_option(L, "option 'groups': expected 1 or more, got %d",
+                 (int)to->groups);
   if (o == 0) return;
   lua_pushliteral(L, "padding");
   switch (lua_rawget(L, o)) {
@@ -121,7 +123,7 @@ void conv_options (lua_State *L, int o, int dims, const int64_t *size,
     case LUA_TSTRING: named_padding(L, dims, size, to); break;
     case LUA_TTABLE: listed_padding(L, dims, to); break;
     default:
-      sizes_at(L, lua_gettop(L), "padding", dims, 0, to->before);
+      sizes_at(L, lua_gettop(L), "option 'padding'", dims, 0, to->before);
       memcpy(to->after, to->before, sizeof to->after);
   }
   lua_pop(L, 1);

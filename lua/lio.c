@@ -209,7 +209,7 @@ static int read_csv (lua_State *L) {
   fnn_CsvOptions c = FNN_CSV_INIT;
   const char *separator = opt_string(L, o, "separator", ",");
   if (strlen(separator) != 1)
-    return raise_error(L, "option 'separator': expected one character");
+    return raise_option(L, "option 'separator': expected one character");
   c.separator = *separator;
   if (o != 0) {
     lua_getfield(L, o, "header");

@@ -1,6 +1,7 @@
 /* llayers.c - the layers made in C: each function gives a new module, at 1,
 ** its insides.  nn.Linear(3, 4) makes the module, then calls init_linear. */
 
+#include <math.h>
 #include <string.h>
 
 #include "../src/nn/nn.h"
@@ -41,6 +42,7 @@ static int64_t checksize (lua_State *L, int i, const char *name) {
   lua_Integer n = lua_tointegerx(L, i, &ok);
   if (ok && lua_type(L, i) == LUA_TNUMBER && n >= 1) return n;
   const char *got = lua_isnone(L, i) ? "nothing" : luaL_tolstring(L, i, NULL);
+  if (lua_type(L, i) == LUA_TSTRING) got = lua_pushfstring(L, "'%s'", got);
   return raise_error(L,
                      "%s: %s (argument %d): expected a whole number of at "
                      "least 1, got %s",
@@ -82,29 +84,32 @@ static int init_activation (lua_State *L) {
   void **box = checkbox(L);
   int op = fnn_map_find(luaL_checkstring(L, 2));
   luaL_argcheck(L, op >= 0, 2, "no such function");
+  lua_remove(L, 2);
   const MapRow *row = &map_rows[op];
   const char *names[3] = { NULL };
   double v[2] = { row->fallback[0], row->fallback[1] };
   int n = row->nargs, i = 0;
   memcpy(names, row->arg, (size_t)n * sizeof *names);
-  for (; i < n && lua_type(L, 3 + i) == LUA_TNUMBER; i++)
-    v[i] = lua_tonumber(L, 3 + i);
-  if (n == 0 && !lua_isnoneornil(L, 3))
+  for (; i < n && lua_type(L, 2 + i) == LUA_TNUMBER; i++)
+    v[i] = lua_tonumber(L, 2 + i);
+  if (n == 0 && !lua_isnoneornil(L, 2))
     return raise_error(L, "%s takes no arguments, got %s",
-                       push_class_name(L, 1), push_type_name(L, 3));
-  int o = lastoptions(L, 3 + i, names);
+                       push_class_name(L, 1), push_type_name(L, 2));
+  int o = lastoptions(L, 2 + i, names);
   for (int k = 0; k < n; k++) v[k] = opt_number(L, o, names[k], v[k]);
   guard(L, become(box, fnn_nn_activation(op, v[0], v[1])));
   return 0;
 }
 
-static const char *const dropout_options[] = { "generator", NULL };
+static const char *const dropout_options[] = { "p", "generator", NULL };
 
 static int init_dropout (lua_State *L) {
   void **box = checkbox(L);
   int at = lua_isnumber(L, 2) || lua_isnil(L, 2) ? 3 : 2;
   double p = at == 3 ? luaL_optnumber(L, 2, 0.5) : 0.5;
-  fnn_Generator *g = opt_generator(L, lastoptions(L, at, dropout_options));
+  int o = lastoptions(L, at, dropout_options);
+  p = opt_number(L, o, "p", p);
+  fnn_Generator *g = opt_generator(L, o);
   guard(L, become(box, fnn_nn_dropout(p, g)));
   return 0;
 }
@@ -147,10 +152,10 @@ static double opt_momentum (lua_State *L, int o) {
   if (none) return -1;
   double momentum = opt_number(L, o, "momentum", 0.1);
   if (!(momentum >= 0 && momentum <= 1))
-    raise_error(L,
-                "%s: option 'momentum': expected a number from 0 to 1, or "
-                "false, got %f",
-                push_class_name(L, 1), momentum);
+    raise_option(L,
+                 "option 'momentum': expected a number from 0 to 1, or "
+                 "false, got %f",
+                 momentum);
   return momentum;
 }
 
@@ -167,6 +172,15 @@ static int init_batch_norm (lua_State *L, int dims) {
   const fnn_Device *d = opt_device(L, o);
   guard(L, become(box, fnn_nn_batch_norm(dims, channels, &b, t, d)));
   return expose(L);
+}
+
+/* batch_norm_momentum(m, momentum): what it was, or nil for other modules */
+static int set_momentum (lua_State *L) {
+  double momentum = luaL_checknumber(L, 2), before = NAN;
+  guard(L, before = batch_norm_momentum(checkmodule(L, 1), momentum));
+  if (isnan(before)) lua_pushnil(L);
+  else lua_pushnumber(L, before);
+  return 1;
 }
 
 static int init_group_norm (lua_State *L) {
@@ -249,13 +263,13 @@ static int init_conv (lua_State *L, int dims, bool transposed) {
   int64_t in = checksize(L, 2, "channels in");
   int64_t out = checksize(L, 3, "channels out"), size[3];
   if (!lua_istable(L, 4)) checksize(L, 4, "kernel size");
-  sizes_at(L, 4, "kernel size", dims, 1, size);
+  sizes_at(L, 4, "kernel size (argument 3)", dims, 1, size);
   int at = lastoptions(L, 5, transposed ? transpose_names : conv_names);
   fnn_ConvOptions o = FNN_CONV_INIT;
   conv_options(L, at, dims, size, &o);
   const char *mode = opt_string(L, at, "padding_mode", "zeros");
   if (strcmp(mode, "zeros") != 0)
-    raise_error(L, "option 'padding_mode': expected 'zeros', got '%s'", mode);
+    raise_option(L, "option 'padding_mode': expected 'zeros', got '%s'", mode);
   bool bias = opt_boolean(L, at, "bias", true);
   fnn_Dtype t = opt_dtype(L, at, getlib(L)->dtype);
   const fnn_Device *d = opt_device(L, at);
@@ -288,6 +302,7 @@ static const luaL_Reg layers[] = {
   { "batch_norm1d", init_batch_norm1d },
   { "batch_norm2d", init_batch_norm2d },
   { "batch_norm3d", init_batch_norm3d },
+  { "batch_norm_momentum", set_momentum },
   { "instance_norm1d", init_instance_norm1d },
   { "instance_norm2d", init_instance_norm2d },
   { "instance_norm3d", init_instance_norm3d },

@@ -153,8 +153,8 @@ static fnn_Reduction opt_reduction (lua_State *L, const Loss *l, int o) {
   bool four = l->call == call_kl_div;
   for (int i = 0; i < (four ? 4 : 3); i++)
     if (strcmp(s, names[i]) == 0) return (fnn_Reduction)i;
-  raise_error(L, "option 'reduction': expected mean, sum%s none, got '%s'",
-              four ? ", batchmean or" : " or", s);
+  raise_option(L, "option 'reduction': expected mean, sum%s none, got '%s'",
+               four ? ", batchmean or" : " or", s);
   return FNN_MEAN;
 }
 
@@ -163,8 +163,8 @@ static fnn_Tensor *opt_tensor (lua_State *L, int at, const char *name) {
   if (at == 0 || lua_getfield(L, at, name) == LUA_TNIL) return NULL;
   fnn_Tensor *x = testtensor(L, -1);
   if (x == NULL)
-    raise_error(L, "option '%s': expected a tensor, got %s", name,
-                push_type_name(L, -1));
+    raise_option(L, "option '%s': expected a tensor, got %s", name,
+                 push_type_name(L, -1));
   return x;
 }
 
@@ -172,9 +172,9 @@ static double opt_least (lua_State *L, int at, const Option *o) {
   double v = opt_number(L, at, o->name, o->fallback);
   if (v > o->least || (v == o->least && !o->open)) return v;
   if (isinf(o->least))
-    raise_error(L, "option '%s': expected a number, got %f", o->name, v);
-  raise_error(L, "option '%s': expected a number %s %f, got %f", o->name,
-              o->open ? "greater than" : "of at least", o->least, v);
+    raise_option(L, "option '%s': expected a number, got %f", o->name, v);
+  raise_option(L, "option '%s': expected a number %s %f, got %f", o->name,
+               o->open ? "greater than" : "of at least", o->least, v);
   return v;
 }
 

@@ -17,8 +17,16 @@ static fnn_Optimizer *checkoptimizer (lua_State *L, int i) {
 
 fnn_Param **checkparams (lua_State *L, int i, int *n) {
   i = lua_absindex(L, i);
+  if (testobject(L, i, MODULE) != NULL) {
+    lua_getfield(L, i, "parameters");
+    lua_pushvalue(L, i);
+    lua_call(L, 1, 1);
+    lua_replace(L, i);
+  }
   fnn_Param *one = testobject(L, i, PARAM);
-  if (one == NULL) luaL_checktype(L, i, LUA_TTABLE);
+  if (one == NULL && lua_type(L, i) != LUA_TTABLE)
+    raise_option(L, "expected a model or a list of Params, got %s",
+                 push_type_name(L, i));
   *n = one != NULL ? 1 : (int)lua_rawlen(L, i);
   fnn_Param **p = lua_newuserdatauv(L, (size_t)(*n + 1) * sizeof *p, 0);
   p[0] = one;
@@ -62,8 +70,8 @@ static double word_at (lua_State *L, int i, const fnn_OptionInfo *info) {
       lua_pop(L, 1);
       return k;
     }
-  return raise_error(L, "option '%s': expected one of %s, got %s", info->name,
-                     push_words(L, info->words), s);
+  return raise_option(L, "option '%s': expected one of %s, got %s", info->name,
+                      push_words(L, info->words), s);
 }
 
 static void numbers_at (lua_State *L, int i, const fnn_OptionInfo *info,
@@ -75,8 +83,8 @@ static void numbers_at (lua_State *L, int i, const fnn_OptionInfo *info,
     lua_pop(L, 1);
   }
   if (!fits)
-    raise_error(L, "option '%s': expected a table of %d numbers", info->name,
-                info->numbers);
+    raise_option(L, "option '%s': expected a table of %d numbers", info->name,
+                 info->numbers);
 }
 
 /* Adds the options in the table at i, or absent, to the n in the list; a
@@ -174,7 +182,7 @@ static int construct (lua_State *L) {
   int nparams;
   fnn_Param **p = checkparams(L, 1, &nparams);
   if (nparams == 0)
-    return raise_error(L, "an optimizer needs a parameter: the list is empty");
+    return raise_option(L, "expected a parameter: there are none");
   guard(L, fnn_optimizer_group(*box, nparams, p, n, list));
   lua_settop(L, 3);
   return 1;

@@ -17,7 +17,8 @@
 --
 --   find(name)    the entries that a name means: "fnn.zeros", "zeros",
 --                 "Tensor:add", "x:add", "add"; an empty list if none
---   text(name)    the same as text to print, or nil and a suggestion
+--   text(name)    the same as text to print, and sections of that heading, or
+--                 the names in a namespace, or nil and a suggestion
 --   sections()    everything in order
 
 local manual = {}
@@ -189,41 +190,64 @@ local function show(e)
   return table.concat(lines, "\n")
 end
 
-local function contents()
-  local lines = {}
-  for _, section in ipairs(manual.sections()) do
-    local names = {}
-    for i, e in ipairs(section) do names[i] = e.name:gsub("^fnn%.", "") end
-    lines[#lines + 1] = section.heading
-    local line = " "
-    for _, name in ipairs(names) do
+-- Appends the names of a section's entries, all or those that begin with
+-- prefix, as lines; false if there are none.
+local function add_names(lines, section, prefix)
+  local line = " "
+  for _, e in ipairs(section) do
+    local name = e.name:gsub("^fnn%.", "")
+    if name:sub(1, #prefix) == prefix then
       if #line + #name > 76 then
         lines[#lines + 1], line = line, " "
       end
       line = line .. " " .. name
     end
-    lines[#lines + 1] = line
+  end
+  if line == " " then return false end
+  lines[#lines + 1] = line
+  return true
+end
+
+-- The headings with their names: all, or those of a namespace, "optim.".
+local function contents(prefix)
+  local lines = {}
+  for _, section in ipairs(manual.sections()) do
+    lines[#lines + 1] = section.heading
+    if not add_names(lines, section, prefix) and
+       (prefix ~= "" or #section > 0) then
+      lines[#lines] = nil
+    end
   end
   return table.concat(lines, "\n")
 end
 
-function manual.text(name)
-  name = name:match("^%s*(.-)%s*$")
-  if name == "" or name == "fnn" then return contents() end
+-- The sections of that heading: what they say, and their names.
+local function add_sections(texts, heading)
   for _, section in ipairs(manual.sections()) do
-    if section.heading:lower() == name:lower() then
-      return section.heading .. "\n\n" .. table.concat(section.text, "\n")
+    if section.heading:lower() == heading:lower() then
+      local lines = { section.heading, "" }
+      table.move(section.text, 1, #section.text, 3, lines)
+      if #section.text > 0 and #section > 0 then lines[#lines + 1] = "" end
+      add_names(lines, section, "")
+      texts[#texts + 1] = table.concat(lines, "\n")
     end
   end
-  local found = manual.find(name)
-  if #found == 0 then
+end
+
+function manual.text(name)
+  name = name:match("^%s*(.-)%s*$")
+  if name == "" or name == "fnn" then return contents("") end
+  local texts = {}
+  add_sections(texts, name)
+  for _, e in ipairs(manual.find(name)) do texts[#texts + 1] = show(e) end
+  if #texts == 0 then
+    local space = contents(name:gsub("^fnn%.", "") .. ".")
+    if space ~= "" then return space end
     local names = near(name)
     if #names == 0 then return nil, "no help on '" .. name .. "'" end
     return nil, "no help on '" .. name .. "'; near it: " ..
                 table.concat(names, ", ")
   end
-  local texts = {}
-  for i, e in ipairs(found) do texts[i] = show(e) end
   return table.concat(texts, "\n\n")
 end
 

@@ -7,4 +7,5 @@ load "optim/optimizer"  -- classes: optim.optimizer
 load "optim/groups"     -- which weights decay
 load "optim/lookahead"  -- Lookahead
 load "optim/average"    -- Ema, SWA
+load "optim/statistics" -- update_batch_norm
 load "optim/lbfgs"      -- LBFGS

@@ -122,6 +122,17 @@ describe("help", function()
     assert.matches("count from 1, ids from 0", help.indexing)
   end)
 
+  it("lists the names of sections and of namespaces", function()
+    assert.matches("^Schedules\n\nA schedule is .*optim.WarmupCosine",
+                   help.schedules)
+    assert.matches("Tensor:mse", help.losses)
+    assert.matches("nn.cross_entropy", help.losses)
+    assert.matches("^Optimizers\n  optim.SGD optim.Adam", help.optim)
+    assert.matches("Containers\n  nn.Sequential", help.nn)
+    assert.matches("nn.init.orthogonal_", help["fnn.nn.init"])
+    assert.is_nil(help.optim:find "Tensor:")
+  end)
+
   it("names what is near", function()
     local text, near = help("sofmax")
     assert.is_nil(text)

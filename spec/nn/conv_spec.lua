@@ -77,13 +77,13 @@ describe("a convolution layer", function ()
           "least 1, got 0", nn.Conv2d, 0, 4, 3)
     fails("Conv2d: kernel size (argument 3): expected a whole number of at " ..
           "least 1, got nothing", nn.Conv2d, 3, 4)
-    fails("'kernel size': expected a number or a list of 2, got a list of 3",
-          nn.Conv2d, 3, 4, { 3, 3, 3 })
+    fails("Conv2d: kernel size (argument 3): expected a number or a list of " ..
+          "2, got a list of 3", nn.Conv2d, 3, 4, { 3, 3, 3 })
     fails("Conv2d: expected groups to divide both channels in (3) and out " ..
           "(4), got 2", nn.Conv2d, 3, 4, 3, { groups = 2 })
-    fails("option 'padding_mode': expected 'zeros', got 'reflect'",
+    fails("Conv2d: option 'padding_mode': expected 'zeros', got 'reflect'",
           nn.Conv2d, 3, 4, 3, { padding_mode = "reflect" })
-    fails("unknown option 'output_padding'", nn.Conv2d, 3, 4, 3,
+    fails("Conv2d: unknown option 'output_padding'", nn.Conv2d, 3, 4, 3,
           { output_padding = 1 })
     fails("Conv1d: argument 4: expected a table of options, got number",
           nn.Conv1d, 3, 4, 3, 2)

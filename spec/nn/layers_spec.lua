@@ -78,8 +78,22 @@ describe("Linear", function ()
           .. "1, got nothing", function () nn.Linear(3) end)
     fails("Linear: inputs (argument 1): expected a whole number of at least "
           .. "1, got -2", function () nn.Linear(-2, 3) end)
-    fails("unknown option 'bais' (did you mean 'bias'?)",
+    fails("Linear: unknown option 'bais' (did you mean 'bias'?)",
           function () nn.Linear(2, 3, { bais = false }) end)
+    fails("Linear: option 'bias': expected true or false, got number",
+          function () nn.Linear(2, 3, { bias = 1 }) end)
+    fails("Linear: inputs (argument 1): expected a whole number of at least "
+          .. "1, got '2'", function () nn.Linear("2", 3) end)
+    fails("ELU: argument 1: expected a table of options, got string",
+          function () nn.ELU "1" end)
+    fails("Flatten: expected at most 2 arguments, got 3",
+          function () nn.Flatten(1, 2, 3) end)
+    fails("SwiGLU: expected at most 1 argument, got 2",
+          function () nn.SwiGLU(1, 2) end)
+    fails("ModuleDict: expected a table of modules, got a number",
+          function () nn.ModuleDict(3) end)
+    fails("GELU: unknown option 'form' (expected approximate)",
+          function () nn.GELU { form = "tanh" } end)
     fails("Linear: argument 3: expected a table of options, got boolean",
           function () nn.Linear(2, 3, false) end)
     fails("Linear: expected at most 3 arguments, got 4",
@@ -92,7 +106,7 @@ describe("Linear", function ()
           function () nn.Linear(2, 3)(fnn.zeros(1, 2), 1) end)
     fails("ReLU takes no arguments, got fnn.Tensor",
           function () nn.ReLU(fnn.zeros(2)) end)
-    fails("unknown option 'slop' (did you mean 'slope'?)",
+    fails("LeakyReLU: unknown option 'slop' (did you mean 'slope'?)",
           function () nn.LeakyReLU { slop = 1 } end)
     fails("LayerNorm: expected a shape that ends in (3), got (2, 2)",
           function () nn.LayerNorm(3)(fnn.zeros(2, 2)) end)
@@ -109,6 +123,12 @@ describe("Linear", function ()
 end)
 
 describe("Dropout", function ()
+  it("takes p among its options too", function ()
+    for _, class in ipairs { nn.Dropout, nn.Dropout1d, nn.Dropout2d } do
+      assert.equal(tostring(class(0.25)), tostring(class { p = 0.25 }))
+    end
+  end)
+
   it("zeroes a share of p in training and scales the rest", function ()
     local d = nn.Dropout(0.3, { generator = fnn.Generator(1) })
     local n = 100000

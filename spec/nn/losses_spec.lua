@@ -584,6 +584,7 @@ describe("a loss module", function()
 
   it("has PyTorch's names for the functions, too", function()
     assert.equal(nn.l1, nn.l1_loss)
+    assert.equal(nn.l1, nn.mae)
     assert.equal(nn.bce, nn.binary_cross_entropy)
     assert.equal(nn.triplet, nn.triplet_margin_loss)
     assert.equal(nn.ctc, nn.ctc_loss)

@@ -73,7 +73,7 @@ describe("Ema", function ()
   it("checks its options", function ()
     fails("decay must be in [0, 1]", optim.Ema, { param(1) }, { decay = 2 })
     fails("unknown option 'deca'", optim.Ema, { param(1) }, { deca = 1 })
-    fails("expected a list of Params", optim.Ema, 1)
+    fails("Ema: expected a model or a list of Params", optim.Ema, 1)
   end)
 end)
 
@@ -99,5 +99,49 @@ describe("SWA", function ()
     p:set(fnn.tensor({ 4 }, { dtype = "f64" }))
     other:update()
     assert.equal(2.5, other:averaged(function () return p:item() end))
+  end)
+end)
+
+describe("update_batch_norm", function ()
+  local function column (...)
+    return fnn.tensor({ ... }, { dtype = "f64" }):reshape(-1, 1)
+  end
+
+  it("makes statistics the mean over batches", function ()
+    local norm = nn.BatchNorm1d(1, { dtype = "f64" })
+    local model = nn.Sequential(norm, nn.Dropout())
+    model(column(100, 200))
+    model:eval()
+    -- means 2 and 5, variances 2 and 18
+    local set = fnn.data.TensorDataset(column(1, 3, 2, 8))
+    optim.update_batch_norm(model, set:batches(2))
+    assert.near(3.5, norm.running_mean:item(), 1e-12)
+    assert.near(10, norm.running_var:item(), 1e-12)
+    assert.equal(2, norm.num_batches_tracked:item())
+    assert.is_false(model.training)
+    assert.is_false(norm.training)
+    optim.update_batch_norm(model, fnn.data.DataLoader(set, { batch = 4 }))
+    assert.near(3.5, norm.running_mean:item(), 1e-12)
+    assert.equal(1, norm.num_batches_tracked:item())
+    model:train()
+    model(column(0, 2)) -- the momentum is 0.1 again
+    assert.near(0.9 * 3.5 + 0.1, norm.running_mean:item(), 1e-12)
+  end)
+
+  it("puts all back after an error, and checks its arguments", function ()
+    local norm = nn.BatchNorm1d(1, { momentum = 0.5, dtype = "f64" })
+    local set = fnn.data.TensorDataset(fnn.zeros(2, 3))
+    norm:eval()
+    fails("expected 1 channels, got 3", optim.update_batch_norm, norm,
+          set:batches(2))
+    assert.is_false(norm.training)
+    assert.equal("BatchNorm1d(1, { momentum = 0.5 })",
+                 tostring(norm):match "^[^)]*%)")
+    fails("update_batch_norm: expected a model, got a table",
+          optim.update_batch_norm, {})
+    local plain = nn.Sequential(nn.Linear(3, 1), nn.BatchNorm1d(1, {
+      track_running_stats = false,
+    }))
+    optim.update_batch_norm(plain, set:batches(2))
   end)
 end)

@@ -86,6 +86,26 @@ describe("groups", function ()
     assert.equal(0, opt:groups()[2].momentum)
   end)
 
+  it("takes a model for the list of its Params", function ()
+    local model = nn.Linear(2, 3)
+    for _, class in ipairs { optim.SGD, optim.LBFGS } do
+      local list = class(model):parameters()
+      assert.equal(2, #list)
+      assert.equal(model.weight, list[1])
+    end
+    local mean = model(fnn.ones(1, 2)):sum()
+    mean:backward() -- a gradient of ones: 6 of the weight, 3 of the bias
+    assert.near(3, optim.grad_norm(model), 1e-6)
+    local ok, text = pcall(function () optim.SGD(1) end)
+    assert.is_false(ok)
+    assert.truthy(text:find("SGD: expected a model or a list of Params, " ..
+                            "got number", 1, true), text)
+    ok, text = pcall(function () optim.SGD(nn.ReLU()) end)
+    assert.is_false(ok)
+    assert.truthy(text:find("SGD: expected a parameter: there are none", 1,
+                            true), text)
+  end)
+
   it("can be added", function ()
     local a, b = param(1), param(1)
     local opt = optim.Adam({ a }, { lr = 0.5 })

@@ -2,6 +2,7 @@
 ** Szegedy 2015), group (Wu and He 2018), instance (Ulyanov et al. 2016). */
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -134,6 +135,17 @@ fnn_Module *fnn_nn_batch_norm (int dims, int64_t channels,
   module_buffer(&l->m, "num_batches_tracked", &l->batches,
                 track ? fnn_zeros(0, NULL, FNN_I64, d) : NULL);
   return &l->m;
+}
+
+double batch_norm_momentum (fnn_Module *m, double momentum) {
+  BatchNorm *l = (BatchNorm *)m;
+  bool is_one = false;
+  for (int i = 0; i < 3; i++)
+    if (m->o.type == &batch_norms[i].type) is_one = true;
+  if (!is_one || l->mean == NULL) return NAN;
+  double before = l->o.momentum;
+  l->o.momentum = momentum;
+  return before;
 }
 
 /* }====================================================== */

@@ -65,6 +65,12 @@ void module_child (fnn_Module *m, const char *name, fnn_Module **at,
 /* A module without a function: what stands behind one written in Lua. */
 fnn_Module *module_plain (void) LENT(module_plain);
 
+/* Gives a BatchNorm that keeps statistics a momentum (negative: the mean of
+** all batches), and returns what it had; NAN, and no change, for other
+** modules. */
+double batch_norm_momentum (fnn_Module *m, double momentum)
+    LENT(batch_norm_momentum);
+
 /*
 ** {======================================================
 ** Losses

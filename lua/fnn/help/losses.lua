@@ -41,6 +41,9 @@ nn.l1(x: Tensor, target: Tensor, options?: table) -> Tensor
 nn.l1_loss(x: Tensor, target: Tensor, options?: table) -> Tensor
   l1, by PyTorch's name.
 
+nn.mae(x: Tensor, target: Tensor, options?: table) -> Tensor
+  l1, by its other name.
+
 nn.huber(x: Tensor, target: Tensor, options?: table) -> Tensor
   Half the squared difference up to delta, beyond it the line
   delta (d - delta / 2).

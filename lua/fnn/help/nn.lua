@@ -174,6 +174,7 @@ nn.ConvTranspose2d(inputs: integer, outputs: integer,
 
 nn.Dropout(p?: number, options?: table) -> Module
   In training zeroes each element with probability p (0.5) and scales the rest.
+  p: number = 0.5    where it is not the first argument
 
 nn.Dropout1d(p?: number, options?: table) -> Module
   The same for whole channels of (n, channels, l).

@@ -127,16 +127,16 @@ nn.AvgPool1d(kernel: integer, options?: table) -> Module
   avg_pool1d with these options.
 
 nn.AdaptiveMaxPool2d(size: integer|table, options?: table) -> Module
-  adaptive_max_pool2d.
+  adaptive_max_pool2d; size 1 is global pooling.
 
 nn.AdaptiveMaxPool1d(size: integer, options?: table) -> Module
-  adaptive_max_pool1d.
+  adaptive_max_pool1d; size 1 is global pooling.
 
 nn.AdaptiveAvgPool2d(size: integer|table) -> Module
-  adaptive_avg_pool2d.
+  adaptive_avg_pool2d; size 1 is global pooling: the mean of each channel.
 
 nn.AdaptiveAvgPool1d(size: integer) -> Module
-  adaptive_avg_pool1d.
+  adaptive_avg_pool1d; size 1 is global pooling.
 
 # Resizing
 

@@ -6,14 +6,14 @@ An optimizer changes the weights of its Params by their gradients, in one pass
 over memory. Params without a gradient, and frozen ones, are left alone. What it
 remembers of a Param is kept in the Param, and moves with it.
 
-The parameters are a list, as model:parameters() gives it, or a list of groups
-with options of their own: { { params = a, lr = 1 }, { params = b } }. Defaults
-are PyTorch's. These options are of all: lr, the learning rate; weight_decay,
-which adds that share of the weight to its gradient, or, where it is said to be
-of the weight itself, takes lr times that share off the weight; maximize, which
-goes up instead of down.
+The parameters are a model, for all it has, a list of Params, or a list of
+groups with options of their own: { { params = a, lr = 1 }, { params = b } }.
+Defaults are PyTorch's. These options are of all: lr, the learning rate;
+weight_decay, which adds that share of the weight to its gradient, or, where it
+is said to be of the weight itself, takes lr times that share off the weight;
+maximize, which goes up instead of down.
 
-optim.SGD(params: Param[]|table[], options?: table) -> Optimizer
+optim.SGD(params: Module|Param[]|table[], options?: table) -> Optimizer
   Gradient descent, with momentum if asked.
   lr: number = 0.001           the learning rate
   momentum: number = 0         the share of the last step that goes on
@@ -22,7 +22,7 @@ optim.SGD(params: Param[]|table[], options?: table) -> Optimizer
   weight_decay: number = 0     the share of the weight that decays
   maximize: boolean = false    goes up, not down
 
-optim.Adam(params: Param[]|table[], options?: table) -> Optimizer
+optim.Adam(params: Module|Param[]|table[], options?: table) -> Optimizer
   Steps scaled by running means of the gradient and its square (Kingma and Ba
   2015, arXiv:1412.6980).
   lr: number = 0.001               the learning rate
@@ -32,11 +32,11 @@ optim.Adam(params: Param[]|table[], options?: table) -> Optimizer
   weight_decay: number = 0         the share of the weight that decays
   maximize: boolean = false        goes up, not down
 
-optim.AdamW(params: Param[]|table[], options?: table) -> Optimizer
+optim.AdamW(params: Module|Param[]|table[], options?: table) -> Optimizer
   Adam with decay of the weight itself (Loshchilov and Hutter 2019,
   arXiv:1711.05101). The options of Adam, weight_decay 0.01 by default.
 
-optim.RAdam(params: Param[]|table[], options?: table) -> Optimizer
+optim.RAdam(params: Module|Param[]|table[], options?: table) -> Optimizer
   Adam that takes plain steps until the variance can be relied on (Liu et al.
   2020, arXiv:1908.03265).
   lr: number = 0.001                         the learning rate
@@ -46,7 +46,7 @@ optim.RAdam(params: Param[]|table[], options?: table) -> Optimizer
   weight_decay: number = 0                   the share of the weight that decays
   maximize: boolean = false                  goes up, not down
 
-optim.NAdam(params: Param[]|table[], options?: table) -> Optimizer
+optim.NAdam(params: Module|Param[]|table[], options?: table) -> Optimizer
   Adam that looks ahead along its momentum (Dozat 2016).
   lr: number = 0.002                         the learning rate
   betas: table = { 0.9, 0.999 }              how slowly the two means follow
@@ -56,7 +56,7 @@ optim.NAdam(params: Param[]|table[], options?: table) -> Optimizer
   weight_decay: number = 0                   the share of the weight that decays
   maximize: boolean = false                  goes up, not down
 
-optim.Adamax(params: Param[]|table[], options?: table) -> Optimizer
+optim.Adamax(params: Module|Param[]|table[], options?: table) -> Optimizer
   Adam with the largest gradient of late in the place of the mean square
   (Kingma and Ba, section 7).
   lr: number = 0.002               the learning rate
@@ -65,7 +65,7 @@ optim.Adamax(params: Param[]|table[], options?: table) -> Optimizer
   weight_decay: number = 0         the share of the weight that decays
   maximize: boolean = false        goes up, not down
 
-optim.Lion(params: Param[]|table[], options?: table) -> Optimizer
+optim.Lion(params: Module|Param[]|table[], options?: table) -> Optimizer
   The sign of a mean of gradients: each element moves by lr (Chen et al. 2023,
   arXiv:2302.06675). Decay is of the weight itself.
   lr: number = 0.0001             the learning rate
@@ -73,7 +73,7 @@ optim.Lion(params: Param[]|table[], options?: table) -> Optimizer
   weight_decay: number = 0        the share of the weight that decays
   maximize: boolean = false       goes up, not down
 
-optim.RMSprop(params: Param[]|table[], options?: table) -> Optimizer
+optim.RMSprop(params: Module|Param[]|table[], options?: table) -> Optimizer
   Steps over the root of a running mean square.
   lr: number = 0.01            the learning rate
   alpha: number = 0.99         how slowly it follows
@@ -83,7 +83,7 @@ optim.RMSprop(params: Param[]|table[], options?: table) -> Optimizer
   weight_decay: number = 0     the share of the weight that decays
   maximize: boolean = false    goes up, not down
 
-optim.Adagrad(params: Param[]|table[], options?: table) -> Optimizer
+optim.Adagrad(params: Module|Param[]|table[], options?: table) -> Optimizer
   Steps over the root of the sum of all squares so far (Duchi et al. 2011).
   lr: number = 0.01                        the learning rate
   lr_decay: number = 0                     the rate falls by 1 / (1 + this n)
@@ -92,7 +92,7 @@ optim.Adagrad(params: Param[]|table[], options?: table) -> Optimizer
   weight_decay: number = 0                 the share of the weight that decays
   maximize: boolean = false                goes up, not down
 
-optim.Adadelta(params: Param[]|table[], options?: table) -> Optimizer
+optim.Adadelta(params: Module|Param[]|table[], options?: table) -> Optimizer
   Steps in the units of the weight: over the root of a mean square of gradients,
   times that of the steps (Zeiler 2012, arXiv:1212.5701).
   lr: number = 1               the learning rate
@@ -101,7 +101,7 @@ optim.Adadelta(params: Param[]|table[], options?: table) -> Optimizer
   weight_decay: number = 0     the share of the weight that decays
   maximize: boolean = false    goes up, not down
 
-optim.Adafactor(params: Param[]|table[], options?: table) -> Optimizer
+optim.Adafactor(params: Module|Param[]|table[], options?: table) -> Optimizer
   The mean squares of a matrix kept as those of its rows and columns: hardly
   any memory (Shazeer and Stern 2018, arXiv:1804.04235). Steps are relative to
   the size of the weight. Decay is of the weight itself.
@@ -113,7 +113,7 @@ optim.Adafactor(params: Param[]|table[], options?: table) -> Optimizer
   weight_decay: number = 0      the share of the weight that decays
   maximize: boolean = false     goes up, not down
 
-optim.Muon(params: Param[]|table[], options?: table) -> Optimizer
+optim.Muon(params: Module|Param[]|table[], options?: table) -> Optimizer
   Momentum made orthogonal, for the matrices of hidden layers (Jordan et al.
   2024); other parameters are AdamW's. PyTorch iterates in bf16, this in the
   dtype of the parameter. Decay is of the weight itself.
@@ -129,7 +129,7 @@ optim.Muon(params: Param[]|table[], options?: table) -> Optimizer
   adjust_lr_fn may also be "match_rms_adamw", with which the rates of AdamW
   will do, or "spectral_unclamped".
 
-optim.LBFGS(params: Param[], options?: table) -> table
+optim.LBFGS(params: Module|Param[], options?: table) -> table
   Quasi-Newton steps for small smooth problems (Nocedal and Wright 2006).
   step(f) calls f, which drops the gradients, computes the loss, walks back from
   it and returns it; more than once a step. One group of parameters.
@@ -218,7 +218,8 @@ Optimizer:load(path: string) -> Optimizer
 An average follows the weights: call a:update() after each step of the
 optimizer. a:averaged(f, ...) calls f with the averages in the place of the
 weights; a:swap() exchanges them, and a second one back. state_dict,
-load_state_dict, save and load are as an optimizer's. Buffers are not averaged.
+load_state_dict, save and load are as an optimizer's. Buffers are not averaged:
+optim.update_batch_norm makes the statistics of averaged weights.
 
 optim.Ema(params: Module|Param[], options?: table) -> table
   The running mean: decay times the average, plus 1 - decay times the weight.
@@ -228,22 +229,27 @@ optim.SWA(params: Module|Param[]) -> table
   The mean of the weights at all updates (Izmailov et al. 2018,
   arXiv:1803.05407).
 
+optim.update_batch_norm(model: Module, batches: function|table, ...: any)
+  Makes the running statistics of each BatchNorm anew, as the mean over batches:
+  a loader, or train:batches(64), or what else a for loop takes. For weights
+  that no step of training has seen, as those of an average: after swa:swap().
+
 # Gradients at large
 
-These take an optimizer or a list of Params, as functions of optim or as
-methods of an optimizer.
+These take an optimizer, a model or a list of Params, as functions of optim or
+as methods of an optimizer.
 
-optim.grad_norm(params: Optimizer|Param[]) -> number
+optim.grad_norm(params: Optimizer|Module|Param[]) -> number
   The Euclidean length of all gradients together.
 
-optim.clip_grad_norm(params: Optimizer|Param[], most: number) -> number
+optim.clip_grad_norm(params: Optimizer|Module|Param[], most: number) -> number
   Scales all gradients down so that their length is at most most; returns the
   length before.
 
-optim.clip_grad_value(params: Optimizer|Param[], most: number)
+optim.clip_grad_value(params: Optimizer|Module|Param[], most: number)
   Moves each element of the gradients into [-most, most].
 
-optim.gradients_are_finite(params: Optimizer|Param[]) -> boolean
+optim.gradients_are_finite(params: Optimizer|Module|Param[]) -> boolean
   Whether no gradient has an infinite element or NaN.
 
 Optimizer:grad_norm() -> number

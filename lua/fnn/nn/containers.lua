@@ -98,7 +98,11 @@ nn.Sequential = Sequential
 -- Modules by name.
 local Dict = nn.module "ModuleDict"
 
-function Dict:init (t)
+function Dict:init (t, ...)
+  module.no_more("ModuleDict", 1, ...)
+  if t ~= nil and (type(t) ~= "table" or getmetatable(t)) then
+    raise("ModuleDict: expected a table of modules, got %s", described(t))
+  end
   for name, m in pairs(t or {}) do
     if kind_of(m) ~= "module" then
       raise("ModuleDict: '%s': expected a module, got %s", tostring(name),

@@ -10,6 +10,7 @@ local ipairs, pairs, select = ipairs, pairs, select
 local tostring, type, math_type = tostring, type, math.type
 local concat, sqrt = table.concat, math.sqrt
 local core, raise, described = module.core, module.raise, module.described
+local no_more = module.no_more
 
 -- {======================================================
 -- Arguments
@@ -40,13 +41,6 @@ local function check_boolean (class, name, v)
           described(v))
   end
   return v
-end
-
-local function no_more (class, most, ...)
-  if select("#", ...) > 0 then
-    raise("%s: expected at most %d arguments, got %d", class, most,
-          most + select("#", ...))
-  end
 end
 
 local function size_text (v)
@@ -229,12 +223,12 @@ for dims = 1, 2 do
   function class:init (p, options, ...)
     no_more(name, 2, ...)
     if type(p) == "table" then p, options = nil, p end
-    if p == nil then p = 0.5 end
+    local o = module.options(name, options, { p = false, generator = false })
+    p = o.p or p or 0.5
     if type(p) ~= "number" or not (p >= 0 and p <= 1) then
       raise("%s: expected a probability from 0 to 1, got %s", name,
             type(p) == "number" and tostring(p) or described(p))
     end
-    local o = module.options(name, options, { generator = false })
     self.p, self.generator = p, o.generator or nil
   end
 

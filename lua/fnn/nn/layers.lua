@@ -7,7 +7,7 @@ local module = load "nn/module"
 
 local ipairs, pairs, table = ipairs, pairs, table
 local tostring, type, math_type = tostring, type, math.type
-local core, raise = module.core, module.raise
+local core, raise, no_more = module.core, module.raise, module.no_more
 
 -- {======================================================
 -- Made in C
@@ -61,7 +61,8 @@ nn.GELU = GELU
 
 local gelus = { none = "gelu", tanh = "gelu_tanh", quick = "gelu_quick" }
 
-function GELU:init (options)
+function GELU:init (options, ...)
+  no_more("GELU", 1, ...)
   local o = module.options("GELU", options, { approximate = "none" })
   local row = gelus[o.approximate]
   if not row then
@@ -102,7 +103,8 @@ end
 local Flatten = nn.module "Flatten"
 
 -- Folds dimensions first to last into one; the first is the batch's.
-function Flatten:init (first, last)
+function Flatten:init (first, last, ...)
+  no_more("Flatten", 2, ...)
   self.first = check_dim("Flatten", "first", first, 2)
   self.last = check_dim("Flatten", "last", last, -1)
 end
@@ -119,7 +121,8 @@ nn.Flatten = Flatten
 -- A dimension as several, of these sizes.
 local Unflatten = nn.module "Unflatten"
 
-function Unflatten:init (dim, sizes)
+function Unflatten:init (dim, sizes, ...)
+  no_more("Unflatten", 2, ...)
   self.dim = check_dim("Unflatten", "dim", dim)
   if type(sizes) ~= "table" or #sizes == 0 then
     raise("Unflatten: sizes: expected a table of sizes, got %s",
@@ -147,7 +150,11 @@ for name, method in pairs {
   GLU = "glu", SwiGLU = "swiglu", GEGLU = "geglu",
 } do
   local class = nn.module(name)
-  function class:init (dim) self.dim = check_dim(name, "dim", dim, -1) end
+  function class:init (dim, ...)
+    no_more(name, 1, ...)
+    self.dim = check_dim(name, "dim", dim, -1)
+  end
+
   function class:forward (x) return x[method](x, self.dim) end
   function class:describe () return tostring(self.dim) end
   nn[name] = class

@@ -13,12 +13,12 @@ local concat, sort, unpack = table.concat, table.sort, table.unpack
 local gsub, tostring, type = string.gsub, tostring, type
 local core, raise = module.core, module.raise
 
--- The class, the name, and the one that PyTorch's functional form has.
+-- The class, the name, and others: that of PyTorch's functional form.
 local names = {
   { "CrossEntropyLoss", "cross_entropy" },
   { "NLLLoss", "nll", "nll_loss" },
   { "MSELoss", "mse", "mse_loss" },
-  { "L1Loss", "l1", "l1_loss" },
+  { "L1Loss", "l1", "l1_loss", "mae" },
   { "HuberLoss", "huber", "huber_loss" },
   { "SmoothL1Loss", "smooth_l1", "smooth_l1_loss" },
   { "BCELoss", "bce", "binary_cross_entropy" },
@@ -95,10 +95,9 @@ local function define (name, loss)
 end
 
 for _, row in ipairs(names) do
-  local class, loss, other = row[1], row[2], row[3]
+  local class, loss = row[1], row[2]
   define(class, loss)
-  nn[loss] = core.losses[loss].loss
-  if other then nn[other] = nn[loss] end
+  for i = 2, #row do nn[row[i]] = core.losses[loss].loss end
 end
 
 return true

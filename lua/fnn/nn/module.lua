@@ -9,7 +9,8 @@ local nn, core = fnn.nn, internals.nn
 
 local getmetatable, ipairs, next, pairs = getmetatable, ipairs, next, pairs
 local rawget, select, setmetatable = rawget, select, setmetatable
-local sort, tostring, type = table.sort, tostring, type
+local concat, sort = table.concat, table.sort
+local tostring, type = tostring, type
 local math_type = math.type
 local format, find, match = string.format, string.find, string.match
 
@@ -34,13 +35,16 @@ local function described (v)
 end
 module.described = described
 
--- " (did you mean 'x'?)" of the names that t has as keys, or "".
-function module.suggestion (s, t)
+-- " (did you mean 'x'?)" of the names that t has as keys, or where none is
+-- near "", or all of them: " (expected x, y)".
+function module.suggestion (s, t, all)
   local names = {}
   for name in pairs(t) do names[#names + 1] = name end
   sort(names)
   local near = internals.nearest(tostring(s), names)
-  return near and " (did you mean '" .. near .. "'?)" or ""
+  if near then return " (did you mean '" .. near .. "'?)" end
+  if not all or #names == 0 then return "" end
+  return " (expected " .. concat(names, ", ") .. ")"
 end
 
 -- The options given, over the defaults, which name all there are.
@@ -53,11 +57,19 @@ function module.options (what, given, defaults)
   for key, v in pairs(given or {}) do
     if defaults[key] == nil then
       raise("%s: unknown option '%s'%s", what, tostring(key),
-            module.suggestion(key, defaults))
+            module.suggestion(key, defaults, true))
     end
     options[key] = v
   end
   return options
+end
+
+-- Raises for arguments after the most that a class takes.
+function module.no_more (class, most, ...)
+  if select("#", ...) > 0 then
+    raise("%s: expected at most %d argument%s, got %d", class, most,
+          most == 1 and "" or "s", most + select("#", ...))
+  end
 end
 
 -- {======================================================

@@ -36,7 +36,8 @@ local function params_of (name, v)
   if kind_of(v) == "module" then v = v:parameters() end
   if kind_of(v) == "param" then v = { v } end
   if type(v) ~= "table" then
-    raise("%s: expected a list of Params, got %s", name, described(v))
+    raise("%s: expected a model or a list of Params, got %s", name,
+          described(v))
   end
   for i, p in ipairs(v) do
     if kind_of(p) ~= "param" then

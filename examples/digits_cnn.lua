@@ -1,0 +1,105 @@
+-- digits_cnn.lua: a convolutional network learns to read digits.
+--
+--   fnn examples/digits_cnn.lua [--data NAME] [--epochs N] [--picture FILE]
+--                               [--quick]
+--
+-- NAME is digits, the 1797 small ones that fnn carries (what it takes without
+-- the option), or fashion-mnist or mnist, 70,000 pictures of clothes or of
+-- digits.  It prints the accuracy after each epoch and writes a PNG of some
+-- test pictures with what the network takes them for.
+
+local fnn = require "fnn"
+local nn, optim, data, io = fnn.nn, fnn.optim, fnn.data, fnn.io
+
+local options = { data = "digits", picture = "digits_cnn.png" }
+local known = { data = true, epochs = true, picture = true }
+local i = 1
+while arg and arg[i] do
+  local name = arg[i]:match "^%-%-(%a+)$"
+  if name == "quick" then
+    options.data, options.epochs = "digits", "3"
+    i = i + 1
+  elseif known[name] and arg[i + 1] then
+    options[name] = arg[i + 1]
+    i = i + 2
+  else
+    error("unknown option, or one without its value: " .. arg[i], 0)
+  end
+end
+
+-- Data ---------------------------------------------------------------------
+
+local train, test, classes
+if options.data == "digits" then
+  train, test = data.digits():split_stratified(0.8, { seed = 1 })
+  classes = { "0", "1", "2", "3", "4", "5", "6", "7", "8", "9" }
+elseif options.data == "mnist" then
+  train, classes = data.mnist "train"
+  test = data.mnist "test"
+elseif options.data == "fashion-mnist" then
+  train, classes = data.fashion_mnist "train"
+  test = data.fashion_mnist "test"
+else
+  error("no data of the name " .. options.data, 0)
+end
+print(("%s: %d pictures to learn from, %d to be tested with"):format(
+  options.data, #train, #test))
+
+-- Model --------------------------------------------------------------------
+
+-- A picture is (1, height, width).  A block sees more features in half the
+-- height and width; the norm makes up for the bias of the convolution.
+local function block(inputs, outputs)
+  return nn.Sequential(
+    nn.Conv2d(inputs, outputs, 3, { padding = "same", bias = false }),
+    nn.BatchNorm2d(outputs), nn.ReLU(), nn.MaxPool2d(2))
+end
+
+fnn.manual_seed(1)
+local model = nn.Sequential(
+  block(1, 16), block(16, 32),
+  nn.AdaptiveAvgPool2d(1), -- global pooling: one number for each feature
+  nn.Flatten(), nn.Linear(32, #classes))
+print(model)
+
+-- Training -----------------------------------------------------------------
+
+local epochs = tonumber(options.epochs) or (#train > 10000 and 5 or 15)
+local batch = #train > 10000 and 128 or 32
+
+local history = fnn.fit(model, train, {
+  epochs = epochs, batch_size = batch, seed = 1,
+  loss = nn.cross_entropy,
+  optimizer = optim.AdamW,
+  schedule = optim.OneCycle(1e-2, epochs * math.ceil(#train / batch)),
+  metrics = { accuracy = fnn.metrics.accuracy },
+  validation = test,
+  callback = function (epoch, stats)
+    print(("epoch %2d of %d: loss %.4f, %.2f %% of the test set right")
+      :format(epoch, epochs, stats.loss, 100 * stats.val_accuracy))
+  end,
+})
+local accuracy = history[#history].val_accuracy
+
+-- A picture ----------------------------------------------------------------
+
+-- fit has left the model in evaluation.
+local images, ids = test:items(fnn.arange(24, { dtype = "i64" }))
+local guesses = fnn.no_grad(function () return model(images):argmax(2) end)
+local labels, truth = {}, {}
+for k = 1, #ids do
+  labels[k] = classes[guesses[k] + 1]
+  truth[k] = guesses[k] ~= ids[k] and classes[ids[k] + 1]
+end
+io.write_grid(options.picture, images, {
+  labels = labels, wrong = truth, columns = 8,
+  title = ("%s: %.1f%% of %d right"):format(options.data, 100 * accuracy,
+                                            #test),
+})
+print(("wrote %s: what the network takes some pictures for, mistakes in red")
+  :format(options.picture))
+
+-- What each set must reach.
+local wanted = { digits = 0.95, mnist = 0.9, ["fashion-mnist"] = 0.82 }
+assert(accuracy > wanted[options.data] or epochs < 3,
+       "the network has learned too little")
