@@ -99,10 +99,6 @@ function layouts.shapes(case, layout)
   return shapes
 end
 
--- A longer step where a large sum is multiplied: its rounding, divided by the
--- step, would pass for an error.
-local steps = { reused = { eps = 1e-5 } }
-
 -- Checks the gradients of a case in one layout.
 function layouts.check(case, layout)
   local leaves, views = {}, {}
@@ -115,7 +111,7 @@ function layouts.check(case, layout)
     local x = { ... }
     for i, view in ipairs(views) do x[i] = view(x[i]) end
     return f(table.unpack(x))
-  end, leaves, case.check or steps[layout])
+  end, leaves, case.check)
 end
 
 return layouts
