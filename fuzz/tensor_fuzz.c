@@ -218,12 +218,14 @@ static int play (lua_State *L, Input *in) {
 ** =======================================================
 */
 
-/* Of these, some take long, some change the state, some print. */
+/* Of these, some take long, some change the state, some print; a hook that
+** holds its own Param is never collected. */
 static const char setup[] =
     "local fnn = ...\n"
     "local skip = { repl = 1, gradcheck = 1, summary = 1, Generator = 1,\n"
     "  set_memory_limit = 1, set_default_device = 1, manual_seed = 1,\n"
-    "  set_default_dtype = 1, default_generator = 1 }\n"
+    "  set_default_dtype = 1, default_generator = 1,\n"
+    "  register_hook = 1 }\n"
     "local function sorted (t)\n"
     "  local names, values = {}, {}\n"
     "  for name, v in pairs(t) do\n"
