@@ -202,6 +202,8 @@ describe("interpolate", function ()
         fails(("%s: shape (1, 4, 2, 2) does not fit a factor of %d"):format(
           f, r), function () x[f](x, r) end)
       end
+      fails(f .. ": shape (4) does not fit a factor of 2",
+            function () fnn.ones(4)[f](fnn.ones(4), 2) end)
     end
   end)
 

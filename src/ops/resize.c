@@ -120,7 +120,7 @@ static Tensor *permute_tail (Tensor *x, int lead, const int *tail) {
 }
 
 Tensor *fnn_pixel_shuffle (Tensor *x, int64_t r) {
-  int lead = x->ndim - 3;
+  int lead = x->ndim >= 3 ? x->ndim - 3 : 0;
   const int64_t *s = x->shape + lead;
   check_pixels("pixel_shuffle", x, r, has_pixels(x, r) && s[0] % (r * r) == 0);
   int64_t c = s[0] / (r * r), h = s[1], w = s[2];
@@ -130,7 +130,7 @@ Tensor *fnn_pixel_shuffle (Tensor *x, int64_t r) {
 }
 
 Tensor *fnn_pixel_unshuffle (Tensor *x, int64_t r) {
-  int lead = x->ndim - 3;
+  int lead = x->ndim >= 3 ? x->ndim - 3 : 0;
   const int64_t *s = x->shape + lead;
   check_pixels("pixel_unshuffle", x, r,
                has_pixels(x, r) && s[1] % r == 0 && s[2] % r == 0);
