@@ -2,8 +2,10 @@
 **
 ** The bytes choose functions and methods by their places in sorted lists of
 ** names, and arguments of every type; results are kept in a few registers,
-** which later calls take.  What runs for long is cancelled.  Nothing may be
-** left behind, and the state must go on as before. */
+** which later calls take.  Plans (plans.lua) choose arguments that fit more
+** often: layers and losses, forth and back, and steps of optimizers.  What
+** runs for long is cancelled.  Nothing may be left behind, and the state must
+** go on as before. */
 
 #include <lauxlib.h>
 #include <lualib.h>
@@ -20,7 +22,7 @@
 enum { REGISTERS = 8, CALLS = 48 };
 
 /* Places on the stack of the state. */
-enum { FNN = 1, FUNCTIONS, METHODS, OPERATORS, KEPT, TOP = KEPT };
+enum { FNN = 1, FUNCTIONS, METHODS, OPERATORS, PLANS, KEPT, TOP = KEPT };
 
 typedef struct Input {
   const uint8_t *p, *end;
@@ -43,9 +45,11 @@ static const char *const words[] = { "f32",    "f64",       "f16",     "bf16",
                                      "...i,i", "" };
 
 static const char *const keys[] = {
-  "dtype",      "device",  "keepdim",    "dim",   "generator", "retain_graph",
-  "correction", "largest", "descending", "eps",   "reduction", "ignore_index",
-  "weight",     "values",  "gradient",   "stable"
+  "dtype",        "device",       "keepdim",      "dim",        "generator",
+  "retain_graph", "correction",   "largest",      "descending", "eps",
+  "reduction",    "ignore_index", "weight",       "values",     "gradient",
+  "stable",       "stride",       "padding",      "dilation",   "groups",
+  "ceil_mode",    "size",         "scale_factor", "mode"
 };
 
 static const lua_Number numbers[] = { 0,          0.5,      -1.5,   1e-30,
@@ -149,7 +153,14 @@ static void push_chosen (lua_State *L, Input *in, int t) {
 
 /* Pushes a function and its arguments; returns how many. */
 static int push_call (lua_State *L, Input *in) {
-  unsigned what = next(in) % 8;
+  unsigned what = next(in);
+  if (what >= 128) {
+    push_chosen(L, in, PLANS);
+    push_register(L, in);
+    push_register(L, in);
+    return 2;
+  }
+  what %= 8;
   if (what < 2) {
     push_chosen(L, in, FUNCTIONS);
     return push_arguments(L, in);
@@ -176,8 +187,16 @@ static void keep_results (lua_State *L, Input *in) {
 }
 
 static atomic_bool stopped; /* the input has run long enough */
+static Input *current;      /* what plans read */
+
+/* byte(): the next one of the input, 0 behind its end */
+static int byte (lua_State *L) {
+  lua_pushinteger(L, current != NULL ? (lua_Integer)next(current) : 0);
+  return 1;
+}
 
 static int play (lua_State *L, Input *in) {
+  current = in;
   for (int i = 0; i < REGISTERS; i++) {
     lua_pushnil(L);
     lua_rawseti(L, KEPT, i + 1);
@@ -187,6 +206,7 @@ static int play (lua_State *L, Input *in) {
     lua_pcall(L, n, LUA_MULTRET, 0);
     keep_results(L, in);
   }
+  current = NULL;
   return 0;
 }
 
@@ -198,12 +218,14 @@ static int play (lua_State *L, Input *in) {
 ** =======================================================
 */
 
-/* Of these, some take long, some change the state, some print. */
+/* Of these, some take long, some change the state, some print; a hook that
+** holds its own Param is never collected. */
 static const char setup[] =
     "local fnn = ...\n"
     "local skip = { repl = 1, gradcheck = 1, summary = 1, Generator = 1,\n"
     "  set_memory_limit = 1, set_default_device = 1, manual_seed = 1,\n"
-    "  set_default_dtype = 1, default_generator = 1 }\n"
+    "  set_default_dtype = 1, default_generator = 1,\n"
+    "  register_hook = 1 }\n"
     "local function sorted (t)\n"
     "  local names, values = {}, {}\n"
     "  for name, v in pairs(t) do\n"
@@ -222,7 +244,7 @@ static const char setup[] =
     "  if type(f) == 'function' then operators[name] = f end\n"
     "end\n"
     "operators.__gc = nil\n"
-    "return sorted(fnn), sorted(meta.methods), sorted(operators), {}\n";
+    "return sorted(fnn), sorted(meta.methods), sorted(operators)\n";
 
 static fnn_Cancel *token;
 static atomic_uint inputs; /* how many have begun */
@@ -252,7 +274,12 @@ static lua_State *open_state (void) {
   fnn_openlibs(L, &host);
   if (luaL_loadstring(L, setup) != LUA_OK) abort();
   lua_pushvalue(L, FNN);
-  if (lua_pcall(L, 1, 4, 0) != LUA_OK) abort();
+  if (lua_pcall(L, 1, 3, 0) != LUA_OK) abort();
+  if (luaL_loadfile(L, "fuzz/plans.lua") != LUA_OK) abort();
+  lua_pushvalue(L, FNN);
+  lua_pushcfunction(L, byte);
+  if (lua_pcall(L, 2, 1, 0) != LUA_OK) abort();
+  lua_newtable(L);
   if (pthread_create(&t, NULL, watch, NULL) != 0) abort();
   return L;
 }

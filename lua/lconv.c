@@ -79,6 +79,11 @@ static void named_padding (lua_State *L, int dims, const int64_t *size,
     raise_option(L, "option 'padding': 'causal' is for 1 dim, here are %d",
                  dims);
   for (int d = 0; d < dims; d++) {
+    if (size[d] - 1 > INT32_MAX / o->dilation[d])
+      raise_error(L,
+                  "option 'padding': a kernel of %I with dilation %I is "
+                  "too large",
+                  (LUAI_UACINT)size[d], (LUAI_UACINT)o->dilation[d]);
     int64_t total = o->dilation[d] * (size[d] - 1);
     if (same && o->stride[d] != 1)
       raise_option(L, "option 'padding': 'same' needs a stride of 1, got %d",

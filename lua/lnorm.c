@@ -9,10 +9,17 @@
 ** =======================================================
 */
 
+/* How many dims, 1 when absent. */
+static int optdims (lua_State *L, int i) {
+  lua_Integer n = luaL_optinteger(L, i, 1);
+  luaL_argcheck(L, n == (int)n, i, "not a number of dims");
+  return (int)n;
+}
+
 /* x:layer_norm(n [, weight, bias, eps]): over the last n dims */
 static int layer_norm (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1);
-  int n = (int)luaL_optinteger(L, 2, 1);
+  int n = optdims(L, 2);
   fnn_Tensor *w = opttensor(L, 3), *b = opttensor(L, 4);
   double eps = luaL_optnumber(L, 5, 1e-5);
   void **y = newbox(L, TENSOR);
@@ -23,7 +30,7 @@ static int layer_norm (lua_State *L) {
 /* x:rms_norm(n [, weight, eps]) */
 static int rms_norm (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1);
-  int n = (int)luaL_optinteger(L, 2, 1);
+  int n = optdims(L, 2);
   fnn_Tensor *w = opttensor(L, 3);
   double eps = luaL_optnumber(L, 4, 1e-6);
   void **y = newbox(L, TENSOR);

@@ -367,6 +367,12 @@ describe("at its edges the loss", function()
     near({ 0, 0, 0, 0, -1, 0, 0, 0, 0, 0, 0, -1 }, g)
   end)
 
+  it("ctc does not hide NaN", function()
+    local x = fnn.full({ 3, 1, 3 }, 0 / 0)
+    local y = nn.ctc(x, { 1 }, { 3 }, { 1 }, { zero_infinity = true }):item()
+    assert.is_true(y ~= y)
+  end)
+
   it("ctc takes logits of 1e4, long inputs and no steps", function()
     for _, dtype in ipairs { "f32", "f64" } do
       local x = fnn.zeros({ 3, 1, 2 }, { dtype = dtype })

@@ -151,6 +151,47 @@ describe("conv2d", function ()
   end)
 end)
 
+describe("a frozen weight", function ()
+  it("serves groups of every count, by and by", function ()
+    for _, name in ipairs { "conv1d", "conv_transpose1d" } do
+      local plain = whole(8, 4, 3)
+      local w = fnn.Param(plain:clone()):freeze()
+      for _, groups in ipairs { 1, 4, 2, 1 } do
+        local x = whole(1, name == "conv1d" and 4 * groups or 8, 5)
+        local o = { groups = groups }
+        equal(fnn[name](x, plain, nil, o), fnn[name](x, w, nil, o))
+      end
+    end
+  end)
+end)
+
+describe("sizes beyond all bounds", function ()
+  local one = fnn.ones(1, 1, 1)
+
+  it("are no matter where the taps meet padding", function ()
+    local far = 1 << 30
+    local x, w = whole(1, 64, 2, 8), whole(16, 64, 3, 3)
+    local y = x:conv2d(w, { dilation = far, padding = far })
+    equal(x:conv2d(w:narrow(3, 2, 1):narrow(4, 2, 1)), y)
+  end)
+
+  it("are refused", function ()
+    fails("x 2147483647 is too large", function ()
+      fnn.conv1d(fnn.ones(1, 3, 4), one:expand(1, 1 << 40, 1), nil,
+                 { groups = (1 << 31) - 1 })
+    end)
+    fails("a kernel of 1099511627776 with dilation 2147483647 is too large",
+          function ()
+      fnn.conv1d(fnn.ones(1, 1, 4), one:expand(1, 1, 1 << 40),
+                 { dilation = (1 << 31) - 1, padding = "same" })
+    end)
+    fails("are too many", function ()
+      fnn.conv_transpose1d(one:expand(1, 1, 1 << 33), fnn.ones(1, 1, 2),
+                           { stride = 1 << 30, dilation = (1 << 31) - 1 })
+    end)
+  end)
+end)
+
 describe("conv_transpose", function ()
   it("has the size that its options say", function ()
     local x, w = fnn.ones(1, 1, 4, 4), fnn.ones(1, 1, 3, 3)
@@ -173,6 +214,19 @@ describe("conv_transpose", function ()
     assert.same({ { { { 0, 0, 10, 20 }, { 0, 0, 30, 40 }, { 0, 0, 0, 0 },
                       { 0, 0, 0, 0 } } } },
                 x:conv_transpose2d(w, nil, { stride = 2 }):totable())
+  end)
+
+  it("spreads places by strides far larger than the kernel", function ()
+    local x, w = whole(1, 1, 2, 2), whole(1, 1, 2, 2)
+    local y = x:conv_transpose2d(w, { stride = 40 })
+    assert.same({ 1, 1, 42, 42 }, y:shape())
+    for i = 1, 2 do
+      for k = 1, 2 do
+        local part = y:narrow(3, 40 * i - 39, 2):narrow(4, 40 * k - 39, 2)
+        equal(w * x:narrow(3, i, 1):narrow(4, k, 1), part)
+      end
+    end
+    assert.equal((x:sum() * w:sum()):item(), y:sum():item())
   end)
 
   it("is the adjoint of the convolution", function ()

@@ -196,3 +196,14 @@ describe("rms_norm", function ()
     assert.same({ 0, 0 }, fnn.zeros(2):rms_norm():totable())
   end)
 end)
+
+describe("a count of dims", function ()
+  it("is one that an int holds", function ()
+    local x = fnn.ones(2, 3)
+    for _, f in ipairs { "layer_norm", "rms_norm" } do
+      local ok, message = pcall(x[f], x, (1 << 32) + 1)
+      assert.is_false(ok)
+      assert.truthy(message:find("not a number of dims", 1, true), message)
+    end
+  end)
+end)

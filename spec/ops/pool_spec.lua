@@ -10,6 +10,32 @@ local function fails (text, f)
   assert.truthy(message:find(text, 1, true), message)
 end
 
+describe("a window far larger than the plane", function ()
+  local most = (1 << 31) - 1
+
+  it("sees what is there, at once", function ()
+    local x = fnn.Param(image { { 3, 7, 7, 2 } })
+    for _, f in ipairs { "max_pool1d", "avg_pool1d" } do
+      local y = x:value():squeeze(1)
+      y = y[f](y, most, { padding = most // 2, stride = 1 })
+      assert.same({ 1, 4 }, y:shape())
+    end
+    local y = x:max_pool1d(most, { padding = most // 2, stride = 1 })
+    assert.same({ { { 7, 7, 7, 7 } } }, y:totable())
+    y:sum():backward()
+    assert.same({ { { 0, 4, 0, 0 } } }, x:grad():totable())
+  end)
+
+  it("is the maximum of each part that it covers", function ()
+    local x = fnn.tensor { { { 1, 5, 2, 4, 3 } } }
+    assert.same({ { { 5, 5, 5, 5, 4, 4 } } },
+                x:max_pool1d(4, { padding = 2, stride = 1 }):totable())
+    assert.same({ { { 5, 2, 5, 3, 4 } } },
+                x:max_pool1d(2, { padding = 1, stride = 1, dilation = 2 })
+                  :totable())
+  end)
+end)
+
 describe("max_pool", function ()
   it("takes the first of equal ones, and says which", function ()
     local x = fnn.Param(image { { 5, 5, 1, 2 }, { 5, 5, 2, 2 } })
@@ -166,6 +192,18 @@ describe("interpolate", function ()
         assert.is_true((y:detach() - z:detach()):abs():max():item() < 1e-6)
         assert.is_true((p:grad() - q:grad()):abs():max():item() < 1e-5)
       end
+    end
+  end)
+
+  it("moves pixels by factors from 1 to 2^15 alone", function ()
+    local x = fnn.ones(1, 4, 2, 2)
+    for _, f in ipairs { "pixel_shuffle", "pixel_unshuffle" } do
+      for _, r in ipairs { 0, -1, -(1 << 40), 1 << 40 } do
+        fails(("%s: shape (1, 4, 2, 2) does not fit a factor of %d"):format(
+          f, r), function () x[f](x, r) end)
+      end
+      fails(f .. ": shape (4) does not fit a factor of 2",
+            function () fnn.ones(4)[f](fnn.ones(4), 2) end)
     end
   end)
 

@@ -190,4 +190,12 @@ describe("load_state_dict", function ()
     other:load_state_dict(opt:state_dict())
     assert.equal("f32", other:state_dict()["0.exp_avg"]:dtype())
   end)
+
+  it("counts no more steps than a double does", function ()
+    local opt = trained()
+    local s = opt:_states()
+    s[2].step = math.maxinteger
+    fails("Adam: parameter 2 has taken 9223372036854775807 steps (expected " ..
+          "0 .. 2^53)", opt._load, opt, s)
+  end)
 end)

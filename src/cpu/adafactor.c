@@ -51,7 +51,7 @@ static void squares (void *ud, int64_t task, int worker) {
   (void)worker;
   Part t = part_of(m, task);
   const int64_t c = m->c;
-  double *restrict col = m->col_sums + (m->all == NULL ? task * c : 0);
+  double *restrict col = m->all == NULL ? m->col_sums + task * c : NULL;
   const double square = m->scale * m->scale;
   double sum = 0;
   if (m->all == NULL) memset(col, 0, (size_t)c * sizeof *col);

@@ -175,6 +175,9 @@ void CPU (conv)(Tensor *y, const Tensor *x, const Tensor *w, const Epilogue *e,
 ** =======================================================
 */
 
+/* The most classes of input places whose taps are all kept at once. */
+enum { CLASSES = 256 };
+
 /* The i-th class of input places: its first one, and how many follow. */
 static int64_t class_count (const ConvShape *s) {
   int64_t n = 1;
@@ -326,7 +329,7 @@ void CPU (conv_back_input)(Tensor *gx, const Tensor *gy, const Tensor *w,
               .bias = bias_of(e),
               .alpha = 1,
               .relu = e->act == MAP_relu });
-  } else if (is_few(s, s->cin)) {
+  } else if (is_few(s, s->cin) && class_count(s) <= CLASSES) {
     input_few(tensor_data(gx), tensor_data(gy), tensor_data(w), e, s);
   } else {
     Class k = { .s = s, .e = e, .to = tensor_data(gx) };

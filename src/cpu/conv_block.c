@@ -185,7 +185,8 @@ static Plan plan_of (const PatchProduct *p) {
   t.each = t.ld;
   for (int d = 0; d < 3; d++) {
     t.size[d] = (part[d] - 1) * q->step[d] + most[d] - t.least[d] + 1;
-    t.each *= t.size[d];
+    /* Taps may be so far apart that the product is beyond any integer. */
+    t.each = t.size[d] > COPY / t.each ? COPY + 1 : t.each * t.size[d];
   }
   t.each = (t.each + 15) / 16 * 16;
   return t;

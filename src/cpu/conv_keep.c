@@ -26,19 +26,20 @@ static void pack (const Keep *k, real *to) {
 
 static void pack_kept (void *ud) {
   Keep *k = ud;
-  int64_t size = CPU(weights_size)(k->w) * k->groups;
+  int64_t shape[2] = { k->groups, CPU(weights_size)(k->w) };
   const Tensor *value = k->of->value;
   k->blob =
-      tensor_new(1, &size, (fnn_Dtype)value->dtype, value->storage->device);
+      tensor_new(2, shape, (fnn_Dtype)value->dtype, value->storage->device);
   pack(k, tensor_data(k->blob));
   param_derive(k->of, k->key, k->blob);
   fnn_retain(k->blob);
 }
 
-/* The copy kept, made where there is none.  NULL: no memory to keep one. */
+/* The copy kept, made where there is none, or one for other groups.  NULL: no
+** memory to keep one. */
 static const real *kept (Keep *k) {
   k->blob = param_derived(k->of, k->key);
-  if (k->blob == NULL) {
+  if (k->blob == NULL || k->blob->shape[0] != k->groups) {
     frame_room(1);
     fnn_Status status = fnn_pcall(pack_kept, k);
     if (status == FNN_EMEMORY) return NULL;

@@ -38,10 +38,10 @@ static bool skips (const Sequence *q, int64_t s) {
   return s % 2 == 1 && s > 1 && q->label[s / 2] != q->label[s / 2 - 1];
 }
 
-/* log(e^a + e^b + e^c) */
+/* log(e^a + e^b + e^c); NaN where one of them is, which fmax passes over. */
 static double log_sum (double a, double b, double c) {
   double m = fmax(a, fmax(b, c));
-  if (m == -INFINITY) return m;
+  if (m == -INFINITY) return a + b + c;
   return m + log(exp(a - m) + exp(b - m) + exp(c - m));
 }
 

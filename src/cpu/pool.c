@@ -55,19 +55,29 @@ static void reach (const PoolAxis *a, int64_t t, int64_t *lo, int64_t *hi,
   *hi = *off < a->in ? min64(a->out, (a->in - 1 - *off) / a->stride + 1) : 0;
 }
 
+/* The places first .. end-1 of a window that are in the input for any output:
+** of one that reaches far into the padding a few. */
+static void taps (const PoolAxis *a, int64_t *first, int64_t *end) {
+  int64_t before = a->pad - (a->out - 1) * a->stride;
+  *first = before > 0 ? (before + a->dilation - 1) / a->dilation : 0;
+  *end = min64(a->kernel, (a->pad + a->in - 1) / a->dilation + 1);
+}
+
 /* What a window counts along an axis for an average. */
 static real count (const Pooling *p, const Span *s) {
   return (real)(p->count_pad || p->adaptive ? s->size : s->hi - s->lo);
 }
 
+/* The places that a window has in the input, about. */
 static int64_t window (const Pooling *p) {
-  return p->adaptive ? (p->h.in / p->h.out + 2) * (p->w.in / p->w.out + 2)
-                     : p->h.kernel * p->w.kernel;
+  if (p->adaptive) return (p->h.in / p->h.out + 2) * (p->w.in / p->w.out + 2);
+  return min64(p->h.kernel, p->h.in) * min64(p->w.kernel, p->w.in);
 }
 
 /* Whether the windows of a row are alike and small. */
 static bool regular (const Pooling *p) {
-  return !p->adaptive && window(p) <= SMALL;
+  return !p->adaptive && p->h.kernel <= SMALL && p->w.kernel <= SMALL &&
+         p->h.kernel * p->w.kernel <= SMALL;
 }
 
 /*
@@ -124,9 +134,11 @@ static void max_row (const Job *j, const real *x, int64_t o, real *y,
                      int32_t *ids) {
   const Pooling *p = j->p;
   int64_t lo, hi, off, step = p->adaptive ? 1 : p->h.dilation;
+  int64_t first = 0, end = 0;
+  if (!p->adaptive) taps(&p->w, &first, &end);
   for (int64_t i = j->h[o].lo; i < j->h[o].hi; i += step) {
     if (!p->adaptive) {
-      for (int64_t t = 0; t < p->w.kernel; t++) {
+      for (int64_t t = first; t < end; t++) {
         reach(&p->w, t, &lo, &hi, &off);
         int64_t at = i * p->w.in + off + lo * p->w.stride;
         if (lo < hi)
@@ -309,7 +321,8 @@ void CPU (pool)(Tensor *y, Tensor *ids, const Tensor *x, const Pooling *p) {
             .ids = ids != NULL ? tensor_data(ids) : NULL };
   open_job(&j);
   int64_t rows = p->planes * p->h.out;
-  int64_t grain = grain_rows(p->w.out * p->channels * window(p));
+  int64_t places = min64(window(p), GRAIN);
+  int64_t grain = grain_rows(p->w.out * p->channels * places);
   if (p->max) threads_range(rows, grain, max_rows, &j);
   else {
     j.tile = grain;

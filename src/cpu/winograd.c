@@ -160,7 +160,8 @@ static void run_in_parts (Job *p, const real *w, bool back, int64_t part,
 
 /* Scratch for as many blocks at once as `blocks`. */
 static void take_scratch (Job *p, int64_t blocks) {
-  Gemm g = product(p, 0, p->block, NULL, NULL);
+  real none = 0; /* in place of points: sizes alone count */
+  Gemm g = product(p, 0, p->block, &none, &none);
   int64_t width = threads_width();
   int64_t v = blocks * p->points * p->v_plane;
   int64_t m = blocks * p->points * p->m_plane, zeros = winograd_row(p->g->c);

@@ -93,9 +93,12 @@ static Job job_of (const Winograd *g, const real *gy, int64_t tiles) {
 static int64_t scratch_of (const Job *p) {
   int64_t last = p->tiles - (p->tiles - 1) / p->block * p->block, most = 0;
   int64_t rows = p->g->c - (p->g->c - 1) / p->rows * p->rows;
+  real none = 0; /* in place of points: sizes alone count */
+  Job k = *p;
+  k.v = k.d = k.u = &none;
   for (int i = 0; i < 4; i++) {
-    Gemm g =
-        product(p, 0, 0, i % 2 == 0 ? p->rows : rows, i < 2 ? p->block : last);
+    Gemm g = product(&k, 0, 0, i % 2 == 0 ? p->rows : rows,
+                     i < 2 ? p->block : last);
     most = max64(most, CPU(gemm_scratch)(&g));
   }
   return (most + 15) / 16 * 16;

@@ -78,8 +78,8 @@ static void check_options (const char *op, int dims, const fnn_ConvOptions *o,
 ** (cin, cout / groups, ...). */
 static void check_channels (const char *op, const Tensor *x, const Tensor *w,
                             int64_t groups, bool transposed) {
-  int64_t c = x->shape[1];
-  int64_t want = transposed ? w->shape[0] : w->shape[1] * groups;
+  int64_t c = x->shape[1], all = mem_mul(w->shape[1], groups, op);
+  int64_t want = transposed ? w->shape[0] : all;
   for (int d = 0; d < w->ndim; d++)
     if (w->shape[d] == 0)
       fnn_throw(FNN_ESHAPE, "%s: the weight %s is empty", op, shape_text(w));
@@ -115,10 +115,22 @@ static void check_bias (const char *op, const Tensor *x, const Tensor *w,
 ** =======================================================
 */
 
+/* The most places of a dim: sums of some of them do not overflow. */
+static const int64_t most_places = INT64_MAX / 8;
+
+/* Places n - 1 steps apart, or throws. */
+static int64_t places (const char *op, int64_t n, int64_t step) {
+  int64_t v = mem_mul(n - 1, step, op);
+  if (v >= most_places)
+    fnn_throw(FNN_ESHAPE, "%s: %lld places, %lld apart, are too many", op,
+              (long long)n, (long long)step);
+  return v + 1;
+}
+
 /* How far the kernel reaches along dim d of w's last ones. */
 static int64_t reach (const char *op, const Tensor *w, int d,
                       int64_t dilation) {
-  return mem_mul(w->shape[2 + d] - 1, dilation, op) + 1;
+  return places(op, w->shape[2 + d], dilation);
 }
 
 static int64_t conv_size (const char *op, const Tensor *x, const Tensor *w,
@@ -138,8 +150,8 @@ static int64_t transpose_size (const char *op, const Tensor *x,
                                const Tensor *w, int d,
                                const fnn_ConvOptions *o) {
   int64_t kernel = reach(op, w, d, o->dilation[d]), n = x->shape[2 + d];
-  int64_t size = mem_mul(n - 1, o->stride[d], op) - o->before[d] -
-                 o->after[d] + kernel + o->output_padding[d];
+  int64_t size = places(op, n, o->stride[d]) - 1 - o->before[d] - o->after[d] +
+                 kernel + o->output_padding[d];
   if (n < 1 || size < 1)
     fnn_throw(FNN_ESHAPE,
               "%s: x %s and weight %s: dim %d of the result would have size "

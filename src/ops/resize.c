@@ -92,9 +92,14 @@ Tensor *fnn_interpolate (Tensor *x, const int64_t *size, const double *scale,
 ** =======================================================
 */
 
+/* Whether x has the dims that a factor r is for. */
+static bool has_pixels (const Tensor *x, int64_t r) {
+  return x->ndim >= 3 && x->ndim < FNN_MAXDIM - 1 && r >= 1 && r < 1 << 15;
+}
+
 static void check_pixels (const char *op, const Tensor *x, int64_t r,
                           bool fits) {
-  if (x->ndim >= 3 && x->ndim < FNN_MAXDIM - 1 && r >= 1 && fits) return;
+  if (fits) return;
   fnn_throw(FNN_ESHAPE, "%s: shape %s does not fit a factor of %" PRId64, op,
             shape_text(x), r);
 }
@@ -115,10 +120,9 @@ static Tensor *permute_tail (Tensor *x, int lead, const int *tail) {
 }
 
 Tensor *fnn_pixel_shuffle (Tensor *x, int64_t r) {
-  int lead = x->ndim - 3;
+  int lead = x->ndim >= 3 ? x->ndim - 3 : 0;
   const int64_t *s = x->shape + lead;
-  check_pixels("pixel_shuffle", x, r,
-               x->ndim >= 3 && r < 1 << 15 && s[0] % (r * r) == 0);
+  check_pixels("pixel_shuffle", x, r, has_pixels(x, r) && s[0] % (r * r) == 0);
   int64_t c = s[0] / (r * r), h = s[1], w = s[2];
   Tensor *y = reshape_tail(x, lead, 5, (int64_t[]){ c, r, r, h, w });
   y = permute_tail(y, lead, (int[]){ 0, 3, 1, 4, 2 });
@@ -126,10 +130,10 @@ Tensor *fnn_pixel_shuffle (Tensor *x, int64_t r) {
 }
 
 Tensor *fnn_pixel_unshuffle (Tensor *x, int64_t r) {
-  int lead = x->ndim - 3;
+  int lead = x->ndim >= 3 ? x->ndim - 3 : 0;
   const int64_t *s = x->shape + lead;
   check_pixels("pixel_unshuffle", x, r,
-               x->ndim >= 3 && r < 1 << 15 && s[1] % r == 0 && s[2] % r == 0);
+               has_pixels(x, r) && s[1] % r == 0 && s[2] % r == 0);
   int64_t c = s[0], h = s[1] / r, w = s[2] / r;
   Tensor *y = reshape_tail(x, lead, 5, (int64_t[]){ c, h, r, w, r });
   y = permute_tail(y, lead, (int[]){ 0, 2, 4, 1, 3 });

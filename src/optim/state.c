@@ -71,12 +71,14 @@ static Param **all_params (const fnn_Optimizer *o, int n) {
 
 static void check_states (const fnn_Optimizer *o,
                           const fnn_OptimizerState *s) {
+  const int64_t most = (int64_t)1 << 53; /* the rules compute in double */
   for (int g = 0, i = 0; g < o->ngroups; g++)
     for (int j = 0; j < o->groups[g].n; j++, i++) {
       const Param *p = o->groups[g].params[j];
       unsigned needs = o->rule->needs(&o->groups[g].values, p->value);
-      if (s[i].step < 0)
-        fnn_throw(FNN_EARG, "%s: parameter %d has taken %lld steps",
+      if (s[i].step < 0 || s[i].step > most)
+        fnn_throw(FNN_EARG,
+                  "%s: parameter %d has taken %lld steps (expected 0 .. 2^53)",
                   o->rule->name, i + 1, (long long)s[i].step);
       for (int k = 0; k < countof(s->tensor); k++)
         if (o->rule->state[k] != NULL)
