@@ -276,7 +276,8 @@ static double time_to_stop (void) {
   return end - cancelled_at;
 }
 
-/* Within 50 ms: the best of five, since others may have the CPUs. */
+/* Within 50 ms: the best of five, since others may have the CPUs.  Checkers
+** run one thread at a time, in turns. */
 TEST(a_job_stops_when_cancelled) {
   for (int threads = 1; threads <= 2; threads++) {
     double best = 1e9;
@@ -287,7 +288,7 @@ TEST(a_job_stops_when_cancelled) {
       assert_true(all_once(TASKS)); /* the throw cleared the token */
     }
     print_message("%d threads stop in %.1f ms\n", threads, best);
-    assert_true(best < 50);
+    assert_true(best < (mem_checking() ? 1000 : 50));
   }
   fnn_threads(0);
 }
