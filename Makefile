@@ -7,9 +7,13 @@
 #   make install    PREFIX= DESTDIR=      make uninstall  the same PREFIX
 #   make clean
 #
+#   make CUDA=1        with kernels for NVIDIA cards, by nvcc, in build/cuda
+#   make CUDA=emulate  with the same kernels on the CPU, by g++, for tests, in
+#                      build/emulate; CHECK=1 looks for races and wild
+#                      accesses in them, in build/check
+#
 # CC= chooses the compiler, CFLAGS= and LDFLAGS= add to its flags, BENCH=--quick
-# makes the benchmarks short (bench/run.lua has more options).  A build
-# for a graphics card (CUDA=) has its place in cuda/ and comes later.
+# makes the benchmarks short (bench/run.lua has more options).
 
 CC      ?= gcc
 PREFIX  ?= /usr/local
@@ -81,32 +85,62 @@ EOBJ    := $(call obj,$(ENGINE)) $(KOBJ)
 BOBJ    := $(call obj,$(BINDING)) $(BUILD)/lua/embed.o
 POBJ    := $(call obj,$(PROGRAM))
 
-all: $(BUILD)/fnn $(BUILD)/fnn.so $(BUILD)/libfnn.a $(BUILD)/libfnn.so
+# ---------------------------------------------------------------------------
+# CUDA.  The rest of the engine is the same, and its objects are shared: only
+# the products and the kernels go to a folder of their own, OUT.
+# ---------------------------------------------------------------------------
 
-$(BUILD)/libfnn.a: $(EOBJ)
+OUT     := $(BUILD)
+EMULATE_FLAGS := -std=c++17 -g -Wall -Wextra -fPIC -fvisibility=hidden \
+           -fno-exceptions -fno-rtti -fno-strict-aliasing -ffp-contract=off \
+           -MMD -MP -Icuda/emulate/shim
+ifeq ($(CUDA),emulate)
+OUT     := $(BUILD)/$(if $(CHECK),check,emulate)
+CUDA_FLAGS := $(EMULATE_FLAGS) -fsanitize=alignment,bounds \
+           $(if $(CHECK),-O1 -fsanitize=thread,-O2)
+COBJ    := $(patsubst cuda/%.cu,$(OUT)/cuda/%.o,$(wildcard cuda/*.cu)) \
+           $(patsubst cuda/%.cc,$(OUT)/cuda/%.o,$(wildcard cuda/emulate/*.cc))
+CUDA_LIBS := -lstdc++
+EOBJ    += $(COBJ)
+endif
+
+$(OUT)/cuda/%.o: cuda/%.cu
+	@mkdir -p $(@D)
+	$(CXX) $(CUDA_FLAGS) -x c++ -c $< -o $@
+
+# The emulator itself: no instrumentation, the whole of C++.
+$(OUT)/cuda/emulate/%.o: cuda/emulate/%.cc
+	@mkdir -p $(@D)
+	$(CXX) $(filter-out -fno-exceptions -fno-rtti,$(EMULATE_FLAGS)) -O2 \
+	  $(if $(CHECK),-DEMU_CHECK) -c $< -o $@
+
+all: $(OUT)/fnn $(OUT)/fnn.so $(OUT)/libfnn.a $(OUT)/libfnn.so
+
+$(OUT)/libfnn.a: $(EOBJ)
+	@mkdir -p $(@D)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-$(BUILD)/libfnn.so.$(VERSION): $(EOBJ)
+$(OUT)/libfnn.so.$(VERSION): $(EOBJ)
 	$(CC) -shared -Wl,-soname,libfnn.so.$(SOVERSION) -Wl,-z,nodelete \
-	  $(SAN) $(LDFLAGS) -o $@ $^ $(LIBS)
+	  $(SAN) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
 
-$(BUILD)/libfnn.so: $(BUILD)/libfnn.so.$(VERSION)
-	ln -sf libfnn.so.$(VERSION) $(BUILD)/libfnn.so.$(SOVERSION)
+$(OUT)/libfnn.so: $(OUT)/libfnn.so.$(VERSION)
+	ln -sf libfnn.so.$(VERSION) $(OUT)/libfnn.so.$(SOVERSION)
 	ln -sf libfnn.so.$(SOVERSION) $@
 
 # Both libraries are linked -z nodelete: lua_close, or a host's dlclose, must
 # not unload code that threads still run.
 # libfnn.so is beside it in build/, and two folders up where it is installed.
-$(BUILD)/fnn.so: $(BOBJ) $(BUILD)/libfnn.so
+$(OUT)/fnn.so: $(BOBJ) $(OUT)/libfnn.so
 	$(CC) -shared -Wl,-z,nodelete -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../..' \
-	  $(SAN) $(LDFLAGS) -o $@ $(BOBJ) -L$(BUILD) -lfnn $(LIBS)
+	  $(SAN) $(LDFLAGS) -o $@ $(BOBJ) -L$(OUT) -lfnn $(LIBS) $(CUDA_LIBS)
 
 # The program holds engine and Lua, and exports Lua's API for C modules.
-$(BUILD)/fnn: $(POBJ) $(BOBJ) $(EOBJ)
+$(OUT)/fnn: $(POBJ) $(BOBJ) $(EOBJ)
 	$(CC) -Wl,-E $(SAN) $(LDFLAGS) -o $@ $^ $(if $(LUA_WHOLE),\
 	  -Wl$(comma)--whole-archive $(LUA_WHOLE) -Wl$(comma)--no-whole-archive,\
-	  $(LUA_LIBS)) $(LIBS) $(EDIT_LIBS) -ldl
+	  $(LUA_LIBS)) $(LIBS) $(CUDA_LIBS) $(EDIT_LIBS) -ldl
 
 $(BUILD)/src/%.o: src/%.c
 	@mkdir -p $(@D)
@@ -141,11 +175,11 @@ $(BUILD)/lua/embed.o: $(BUILD)/lua/embed.c
 # Tests, checked builds, benchmarks
 # ---------------------------------------------------------------------------
 
-TESTS   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*.c))
-HOSTS   := $(patsubst examples/embed/%.c,$(BUILD)/embed/%,\
+TESTS   := $(patsubst tests/%.c,$(OUT)/tests/%,$(wildcard tests/*.c))
+HOSTS   := $(patsubst examples/embed/%.c,$(OUT)/embed/%,\
              $(wildcard examples/embed/*.c))
-FUZZERS := $(patsubst %.c,$(BUILD)/%,$(wildcard fuzz/*.c))
-BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
+FUZZERS := $(patsubst %.c,$(OUT)/%,$(wildcard fuzz/*.c))
+BENCHES := $(patsubst %.c,$(OUT)/%,$(wildcard bench/*.c))
 CMOCKA   = $(shell pkg-config --cflags --libs cmocka)
 CHECKED := -g -fno-omit-frame-pointer
 UNDEFINED := undefined -fno-sanitize-recover=undefined
@@ -154,25 +188,25 @@ tests: $(TESTS) $(HOSTS)
 fuzzers: $(FUZZERS)
 
 # C tests see the private headers, the binding and Lua.
-$(BUILD)/tests/%: tests/%.c $(BUILD)/libfnn.a $(BOBJ)
+$(OUT)/tests/%: tests/%.c $(OUT)/libfnn.a $(BOBJ)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -Isrc $(LUA_CFLAGS) $(LDFLAGS) -Wl,-E -o $@ $< $(BOBJ) \
-	  $(BUILD)/libfnn.a $(LUA_LIBS) $(CMOCKA) $(LIBS) -ldl
+	  $(OUT)/libfnn.a $(LUA_LIBS) $(CMOCKA) $(LIBS) $(CUDA_LIBS) -ldl
 
 # The examples of hosts, as they are compiled against an installed fnn.
-$(BUILD)/embed/%: examples/embed/%.c $(BUILD)/libfnn.a $(BOBJ)
+$(OUT)/embed/%: examples/embed/%.c $(OUT)/libfnn.a $(BOBJ)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -Isrc -Ilua $(LUA_CFLAGS) $(LDFLAGS) -o $@ $< \
-	  $(BOBJ) $(BUILD)/libfnn.a $(LUA_LIBS) $(LIBS) -ldl
+	  $(BOBJ) $(OUT)/libfnn.a $(LUA_LIBS) $(LIBS) $(CUDA_LIBS) -ldl
 
-$(BUILD)/fuzz/%: fuzz/%.c $(BUILD)/libfnn.a $(BOBJ)
+$(OUT)/fuzz/%: fuzz/%.c $(OUT)/libfnn.a $(BOBJ)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -Isrc $(LUA_CFLAGS) $(LDFLAGS) -fsanitize=fuzzer -Wl,-E \
-	  -o $@ $< $(BOBJ) $(BUILD)/libfnn.a $(LUA_LIBS) $(LIBS) -ldl
+	  -o $@ $< $(BOBJ) $(OUT)/libfnn.a $(LUA_LIBS) $(LIBS) $(CUDA_LIBS) -ldl
 
-$(BUILD)/bench/%: bench/%.c $(BUILD)/libfnn.a
+$(OUT)/bench/%: bench/%.c $(OUT)/libfnn.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(BUILD)/libfnn.a $(LIBS)
+	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(OUT)/libfnn.a $(LIBS) $(CUDA_LIBS)
 
 test: all tests
 	scripts/test --no-setup
@@ -191,7 +225,7 @@ fuzz:
 
 bench: all $(BENCHES)
 	@for b in $(BENCHES); do $$b || exit; done
-	$(BUILD)/fnn bench/run.lua $(BENCH)
+	$(OUT)/fnn bench/run.lua $(BENCH)
 
 # ---------------------------------------------------------------------------
 # Installing
@@ -210,13 +244,13 @@ install: all $(if $(shell command -v scdoc),$(BUILD)/fnn.1)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(CMOD) \
 	  $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/include \
 	  $(SHARE)/man/man1 $(SHARE)/doc/fnn $(SHARE)/fnn/library
-	install -m 755 $(BUILD)/fnn $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(OUT)/fnn $(DESTDIR)$(PREFIX)/bin
 	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include
-	install -m 644 $(BUILD)/libfnn.a $(DESTDIR)$(LIBDIR)
-	install -m 755 $(BUILD)/libfnn.so.$(VERSION) $(DESTDIR)$(LIBDIR)
-	cp -P $(BUILD)/libfnn.so.$(SOVERSION) $(BUILD)/libfnn.so \
+	install -m 644 $(OUT)/libfnn.a $(DESTDIR)$(LIBDIR)
+	install -m 755 $(OUT)/libfnn.so.$(VERSION) $(DESTDIR)$(LIBDIR)
+	cp -P $(OUT)/libfnn.so.$(SOVERSION) $(OUT)/libfnn.so \
 	  $(DESTDIR)$(LIBDIR)
-	install -m 755 $(BUILD)/fnn.so $(DESTDIR)$(CMOD)
+	install -m 755 $(OUT)/fnn.so $(DESTDIR)$(CMOD)
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|' \
 	  -e 's|@VERSION@|$(VERSION)|; s|@PKGS@|$(PKGS)|' \
 	  fnn.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/fnn.pc
@@ -229,10 +263,10 @@ install: all $(if $(shell command -v scdoc),$(BUILD)/fnn.1)
 	cp -R README.md CHANGELOG.md LICENSE docs examples $(SHARE)/doc/fnn
 
 # The Lua module and the engine it needs, in one folder: for LuaRocks.
-install-module: $(BUILD)/fnn.so
+install-module: $(OUT)/fnn.so
 	install -d $(DESTDIR)$(CMOD)
-	install -m 755 $(BUILD)/fnn.so $(DESTDIR)$(CMOD)
-	install -m 755 $(BUILD)/libfnn.so.$(VERSION) \
+	install -m 755 $(OUT)/fnn.so $(DESTDIR)$(CMOD)
+	install -m 755 $(OUT)/libfnn.so.$(VERSION) \
 	  $(DESTDIR)$(CMOD)/libfnn.so.$(SOVERSION)
 
 uninstall:

@@ -14,7 +14,17 @@
 #define core_h
 
 #include <setjmp.h>
+
+/* The kernels of cuda/ are C++, where these have the same layout. */
+#ifdef __cplusplus
+#include <atomic>
+using std::atomic_int;
+using std::atomic_uint;
+#define _Thread_local thread_local
+extern "C" {
+#else
 #include <stdatomic.h>
+#endif
 
 #include "../fnn.h"
 
@@ -368,7 +378,8 @@ static inline Node *graph_record1 (Tensor *y, const Rule *rule, Tensor *x,
 }
 static inline Node *graph_record2 (Tensor *y, const Rule *rule, Tensor *a,
                                    Tensor *b, int nsave) {
-  return graph_record(y, rule, 2, (Tensor *[]){ a, b }, nsave);
+  Tensor *x[2] = { a, b };
+  return graph_record(y, rule, 2, x, nsave);
 }
 /* Keeps a plain alias of x (which may be NULL) for the derivative. */
 void graph_save (Node *n, int k, const Tensor *x);
@@ -663,5 +674,9 @@ const char *nearest_name (const char *s, const void *names, int n, size_t step)
 /* How many letters must be inserted, dropped, replaced or swapped to make b
 ** of a, case aside. */
 int name_distance (const char *a, const char *b) LENT(name_distance);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

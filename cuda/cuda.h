@@ -1,0 +1,74 @@
+/* cuda.h - what the files of cuda/ share: the device, launching, errors, and
+** choosing a kernel by dtype.
+**
+** A file NAME.cu holds the kernels of src/cpu/NAME.c: static __global__
+** functions, and under them the lines of kernels.def, extern "C" and called
+** cuda_NAME.  It is C++ for two compilers, nvcc and (emulated) g++: no
+** exceptions, no destructors (an engine error jumps over them), no library. */
+
+#ifndef cuda_h
+#define cuda_h
+
+#include "gpu.h"
+
+#include "../src/core/core.h"
+
+/* One card.  All kernels run on one stream, in the order of their calls. */
+typedef struct Cuda {
+  fnn_Device device; /* first: a fnn_Device * is a Cuda * */
+  int id;            /* CUDA's number of the card */
+  bool open;         /* the streams are there */
+  cudaStream_t compute, copy;
+  int multiprocessors;
+} Cuda;
+
+/* The card of x, made current; and its compute stream. */
+Cuda *cuda_of (const Tensor *x);
+
+/* Throws FNN_EDEVICE with what and CUDA's words, unless e is success. */
+void cuda_check (cudaError_t e, const char *what);
+
+/* Launches a kernel on x's card: RUN(x, (softmax<float>), grid, block, shared
+** bytes, arguments).  An error names the kernel. */
+#define RUN(x, kernel, grid, block, shared, ...) \
+  do { \
+    Cuda *card_ = cuda_of(x); \
+    LAUNCH(kernel, grid, block, shared, card_->compute, __VA_ARGS__); \
+    cuda_check(cudaGetLastError(), #kernel); \
+  } while (0)
+
+/* Blocks of `threads` that cover n; loops over a grid stride take more. */
+static inline unsigned blocks_for (int64_t n, int64_t threads) {
+  return (unsigned)min64(max64((n + threads - 1) / threads, 1), 1 << 20);
+}
+
+/* The type a kernel computes in. */
+template <class T> struct RealOf { typedef float type; };
+template <> struct RealOf<double> { typedef double type; };
+template <class T> using Real = typename RealOf<T>::type;
+
+/* Any number from any number: halves know floats only. */
+template <class To, class From>
+static __device__ inline To number (From v) { return (To)v; }
+template <> __device__ inline half number<half, double> (double v) {
+  return (half)(float)v;
+}
+template <> __device__ inline nv_bfloat16 number<nv_bfloat16, double>
+    (double v) {
+  return (nv_bfloat16)(float)v;
+}
+
+template <class T> static inline T *data_of (const Tensor *x) {
+  return x != NULL ? (T *)tensor_data(x) : NULL;
+}
+
+/* Runs the statement with T the element type of a float dtype. */
+#define WITH_FLOAT(dtype, ...) \
+  switch ((fnn_Dtype)(dtype)) { \
+    case FNN_F64: { typedef double T; __VA_ARGS__; } break; \
+    case FNN_F16: { typedef half T; __VA_ARGS__; } break; \
+    case FNN_BF16: { typedef nv_bfloat16 T; __VA_ARGS__; } break; \
+    default: { typedef float T; __VA_ARGS__; } break; \
+  }
+
+#endif
