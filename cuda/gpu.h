@@ -20,6 +20,15 @@
   extern __shared__ __align__(16) unsigned char emu_dynamic[]; \
   T *name = reinterpret_cast<T *>(emu_dynamic)
 
+// CUDA 12 has another cudaGraphInstantiate than CUDA 11.
+static inline cudaError_t graph_instantiate(cudaGraphExec_t *x, cudaGraph_t g) {
+#if CUDART_VERSION >= 12000
+  return cudaGraphInstantiate(x, g, 0);
+#else
+  return cudaGraphInstantiate(x, g, NULL, NULL, 0);
+#endif
+}
+
 // d = a b + c on a 16x8 tile, k = 16; fragments as PTX ISA "mma.m16n8k16".
 __device__ inline void mma16816(float d[4], const uint32_t a[4], const uint32_t b[2], const float c[4], __half) {
 #if __CUDA_ARCH__ >= 800
