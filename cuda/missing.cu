@@ -35,8 +35,6 @@ MISSING(channel_norm_back, (Tensor *gx, Tensor *gw, Tensor *gb, const Tensor *gy
 MISSING(pool, (Tensor *y, Tensor *ids, const Tensor *x, const Pooling *p))
 MISSING(pool_back, (Tensor *gx, const Tensor *gy, const Tensor *ids, const Pooling *p))
 MISSING(resize, (Tensor *y, const Tensor *x, const Resize *r))
-MISSING(matmul, (Tensor *c, const Tensor *a, const Tensor *b, const Epilogue *e))
-MISSING(matmul_int, (Tensor *c, const Tensor *a, const Tensor *b))
 MISSING(conv, (Tensor *y, const Tensor *x, const Tensor *w, const Epilogue *e, const ConvShape *s))
 MISSING(conv_back_input, (Tensor *gx, const Tensor *gy, const Tensor *w, const Epilogue *e, const ConvShape *s))
 MISSING(conv_back_weight, (Tensor *gw, const Tensor *gy, const Tensor *x, const ConvShape *s))
