@@ -71,6 +71,7 @@ static void card_download (const fnn_Device *d, void *to, const void *from,
   cuda_check(cudaMemcpyAsync(to, from, n, cudaMemcpyDeviceToHost, c->compute),
              "copy from the device");
   cuda_check(cudaStreamSynchronize(c->compute), "copy from the device");
+  cuda_check_flags(c);
 }
 
 __attribute__((constructor)) static void find_cards (void) {
