@@ -28,6 +28,10 @@ Cuda *cuda_of (const Tensor *x);
 /* Throws FNN_EDEVICE with what and CUDA's words, unless e is success. */
 void cuda_check (cudaError_t e, const char *what);
 
+/* Throws if a kernel has met an id out of range (flags.cu): for those who
+** have just synchronized with the compute stream. */
+void cuda_check_flags (Cuda *card);
+
 /* Launches a kernel on x's card: RUN(x, (softmax<float>), grid, block, shared
 ** bytes, arguments).  An error names the kernel. */
 #define RUN(x, kernel, grid, block, shared, ...) \

@@ -71,6 +71,7 @@ static void card_download (const fnn_Device *d, void *to, const void *from,
   cuda_check(cudaMemcpyAsync(to, from, n, cudaMemcpyDeviceToHost, c->compute),
              "copy from the device");
   cuda_check(cudaStreamSynchronize(c->compute), "copy from the device");
+  cuda_check_flags(c);
 }
 
 __attribute__((constructor)) static void find_cards (void) {
@@ -79,7 +80,8 @@ __attribute__((constructor)) static void find_cards (void) {
   for (int i = 0; i < n && i < CARDS; i++) {
     Cuda *c = &cards[i];
     snprintf(c->device.name, sizeof c->device.name, "cuda:%d", i);
-    c->id = c->device.index = i;
+    c->id = i;
+    c->device.index = i + 1; /* the CPU is 0 */
     c->device.kernels[0] = c->device.kernels[1] = &kernels;
     c->device.alloc = card_alloc;
     c->device.free = card_free;

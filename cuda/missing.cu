@@ -9,9 +9,6 @@
   }
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-MISSING(copy, (Tensor *y, const Tensor *x))
-MISSING(fill, (Tensor *y, double value))
-MISSING(arange, (Tensor *y, double start, double step))
 MISSING(uniform, (Tensor *y, Draw d, double a, double b))
 MISSING(normal, (Tensor *y, Draw d, double mean, double std))
 MISSING(randint, (Tensor *y, Draw d, int64_t lo, int64_t hi))
@@ -30,16 +27,7 @@ MISSING(softmax, (Tensor *y, const Tensor *x, int64_t outer, int64_t n, int64_t 
 MISSING(softmax_back, (Tensor *gx, const Tensor *gy, const Tensor *y, int64_t outer, int64_t n, int64_t inner, bool log))
 MISSING(layer_norm, (Tensor *y, Tensor *stats, const Tensor *x, const Tensor *w, const Tensor *b, int64_t rows, int64_t n, double eps, bool centred))
 MISSING(layer_norm_back, (Tensor *gx, Tensor *gw, Tensor *gb, const Tensor *gy, const Tensor *x, const Tensor *w, const Tensor *stats, int64_t rows, int64_t n, bool centred))
-MISSING(matmul, (Tensor *c, const Tensor *a, const Tensor *b, const Epilogue *e))
-MISSING(matmul_int, (Tensor *c, const Tensor *a, const Tensor *b))
-MISSING(check_ids, (const Tensor *ids, int64_t n, int64_t ignore, const char *op, int64_t *bad))
-MISSING(index_select, (Tensor *y, const Tensor *x, const Tensor *ids, int64_t outer, int64_t n, int64_t inner))
-MISSING(index_add, (Tensor *y, const Tensor *x, const Tensor *ids, int64_t outer, int64_t n, int64_t inner))
-MISSING(gather, (Tensor *y, const Tensor *x, const Tensor *ids, int dim))
-MISSING(scatter_add, (Tensor *y, const Tensor *ids, const Tensor *x, int dim))
-MISSING(nonzero, (Tensor *y, const Tensor *x, int64_t *count))
 MISSING(topk, (Tensor *y, Tensor *ids, const Tensor *x, int64_t outer, int64_t n, int64_t inner, int64_t k, bool largest))
-MISSING(triangle, (Tensor *y, const Tensor *x, int64_t rows, int64_t cols, int64_t diagonal, bool upper))
 MISSING(cross_entropy, (Tensor *y, Tensor *lse, const Tensor *x, const Tensor *ids, const Tensor *w, int64_t rows, int64_t n, int64_t ignore, double smooth))
 MISSING(cross_entropy_back, (Tensor *gx, const Tensor *gy, const Tensor *lse, const Tensor *x, const Tensor *ids, const Tensor *w, int64_t rows, int64_t n, int64_t ignore, double smooth, double scale))
 MISSING(loss, (int op, Tensor *y, const Tensor *const *in, double a, double b, double scale))
