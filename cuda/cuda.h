@@ -57,6 +57,10 @@ void cuda_record_stop (const fnn_Device *d);
 void cuda_replay (const fnn_Device *d, Recording *r);
 void cuda_recording_free (const fnn_Device *d, Recording *r);
 
+/* Throws if a kernel has met an id out of range (flags.cu): for those who
+** have just synchronized with the compute stream. */
+void cuda_check_flags (Cuda *card);
+
 /* Launches a kernel on x's card: RUN(x, (softmax<float>), grid, block, shared
 ** bytes, arguments).  An error names the kernel. */
 #define RUN(x, kernel, grid, block, shared, ...) \

@@ -40,6 +40,7 @@ void cuda_download (const fnn_Device *d, void *to, const void *from,
   cuda_check(cudaMemcpyAsync(to, from, n, cudaMemcpyDeviceToHost, c->compute),
              "copy from the device");
   cuda_check(cudaStreamSynchronize(c->compute), "copy from the device");
+  cuda_check_flags(c);
 }
 
 void cuda_synchronize (const fnn_Device *d) {
@@ -47,6 +48,7 @@ void cuda_synchronize (const fnn_Device *d) {
   cuda_not_recorded(c, "synchronize");
   cuda_check(cudaStreamSynchronize(c->compute), "synchronize");
   cuda_check(cudaStreamSynchronize(c->copy), "synchronize");
+  cuda_check_flags(c);
 }
 
 Event *cuda_event (const fnn_Device *d) {

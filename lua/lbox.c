@@ -51,16 +51,19 @@ static bool is_ours (const lua_Debug *ar) {
   return strncmp(ar->source, "=fnn:", 5) == 0;
 }
 
+bool find_where (lua_State *L, lua_Debug *ar) {
+  for (int level = 0; lua_getstack(L, level, ar); level++) {
+    lua_getinfo(L, "Sl", ar);
+    if (ar->currentline > 0 && !is_ours(ar)) return true;
+  }
+  return false;
+}
+
 void push_where (lua_State *L) {
   lua_Debug ar;
-  for (int level = 0; lua_getstack(L, level, &ar); level++) {
-    lua_getinfo(L, "Sl", &ar);
-    if (ar.currentline > 0 && !is_ours(&ar)) {
-      lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
-      return;
-    }
-  }
-  lua_pushliteral(L, "");
+  if (find_where(L, &ar))
+    lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
+  else lua_pushliteral(L, "");
 }
 
 int raise_error (lua_State *L, const char *fmt, ...) {

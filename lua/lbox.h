@@ -97,7 +97,9 @@ FNN_NORETURN void guard_error (lua_State *L, Lib *lib, Guard *g);
 /* Raises message at the first caller outside the library; in a module's
 ** forward the message ends with where in the model that is. */
 int raise_error (lua_State *L, const char *fmt, ...);
-/* Pushes "script.lua:12: ", or "". */
+/* The first caller outside the library; and pushes "script.lua:12: ", or "".
+** Finding calls nothing that raises. */
+bool find_where (lua_State *L, lua_Debug *ar);
 void push_where (lua_State *L);
 
 /* }====================================================== */

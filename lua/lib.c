@@ -2,6 +2,7 @@
 ** its Lua half. */
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -44,10 +45,19 @@ static void reclaim (void *ud) {
   collect(L, lib);
 }
 
+/* Where the script is that called into the engine. */
+static void where (void *ud, char *to, size_t n) {
+  Lib *lib = ud;
+  lua_Debug ar;
+  if (lib->guarded != NULL && find_where(lib->guarded, &ar))
+    snprintf(to, n, "%s:%d", ar.short_src, ar.currentline);
+}
+
 static void open_context (lua_State *L, Lib *lib, const fnn_Host *host) {
   lib->context = fnn_open(host);
   if (lib->context == NULL) luaL_error(L, "fnn: no memory for a context");
   lib->context->reclaim_library = reclaim;
+  lib->context->where = where;
   lib->context->library = lib;
 }
 

@@ -22,7 +22,7 @@
 #define __constant__ static
 #define __grid_constant__
 #define __launch_bounds__(...)
-#define __global__ static
+#define __global__
 #define __device__
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))

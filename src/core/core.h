@@ -125,6 +125,8 @@ struct fnn_Context {
   bool finalizing;        /* a collector runs us: no reclaim, no poll */
   bool reclaiming;
   void (*reclaim_library)(void *ud); /* the bindings' collector, if any */
+  /* Writes where the script is ("script.lua:12") to `to`, of n bytes. */
+  void (*where)(void *library, char *to, size_t n);
   void *library;
   uint64_t since_collect; /* bytes of storage made since the last collection */
   uint64_t nodes;
