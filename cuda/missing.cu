@@ -9,9 +9,6 @@
   }
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-MISSING(copy, (Tensor *y, const Tensor *x))
-MISSING(fill, (Tensor *y, double value))
-MISSING(arange, (Tensor *y, double start, double step))
 MISSING(map, (int op, Tensor *y, const Tensor *x, double a, double b))
 MISSING(map_back, (int op, Tensor *gx, const Tensor *gy, const Tensor *s, double a, double b))
 MISSING(zip, (int op, Tensor *z, const Tensor *x, const Tensor *y))
