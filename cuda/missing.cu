@@ -9,10 +9,6 @@
   }
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-MISSING(uniform, (Tensor *y, Draw d, double a, double b))
-MISSING(normal, (Tensor *y, Draw d, double mean, double std))
-MISSING(randint, (Tensor *y, Draw d, int64_t lo, int64_t hi))
-MISSING(dropout, (Tensor *y, const Tensor *x, double p, Draw d))
 MISSING(map, (int op, Tensor *y, const Tensor *x, double a, double b))
 MISSING(map_back, (int op, Tensor *gx, const Tensor *gy, const Tensor *s, double a, double b))
 MISSING(zip, (int op, Tensor *z, const Tensor *x, const Tensor *y))

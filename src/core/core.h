@@ -564,9 +564,13 @@ typedef enum Formula {
   FORMULA_COUNT
 } Formula;
 
-/* Where a draw of random numbers starts. */
+/* Where a draw of random numbers starts.  A kernel on a card begins at block
+** counter + (ahead != NULL ? *ahead : 0): ahead points to a word of the card
+** that each replay of a captured step moves on.  NULL everywhere else; the CPU
+** does not look at it. */
 typedef struct Draw {
   uint64_t seed, counter;
+  const uint64_t *ahead;
 } Draw;
 
 /* Everything one device can do.  Each line of kernels.def is a field. */
@@ -702,6 +706,10 @@ struct fnn_Generator {
   uint64_t seed, counter; /* counter: of the next block of Philox */
   Mersenne torch[];       /* one, or none */
 };
+
+/* The largest value of dtype t below b, which is a value of it, or a if that
+** is not less: what rounding must not take a uniform number of [a, b) past. */
+double random_most (fnn_Dtype t, double a, double b);
 
 /* The generator's next blocks of 128 bits.  A torch one gives a seed. */
 Draw generator_take (fnn_Generator *g, uint64_t blocks);
