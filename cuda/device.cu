@@ -79,7 +79,8 @@ __attribute__((constructor)) static void find_cards (void) {
   for (int i = 0; i < n && i < CARDS; i++) {
     Cuda *c = &cards[i];
     snprintf(c->device.name, sizeof c->device.name, "cuda:%d", i);
-    c->id = c->device.index = i;
+    c->id = i;
+    c->device.index = i + 1; /* the CPU is 0 */
     c->device.kernels[0] = c->device.kernels[1] = &kernels;
     c->device.alloc = card_alloc;
     c->device.free = card_free;

@@ -9,9 +9,6 @@
   }
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-MISSING(copy, (Tensor *y, const Tensor *x))
-MISSING(fill, (Tensor *y, double value))
-MISSING(arange, (Tensor *y, double start, double step))
 MISSING(uniform, (Tensor *y, Draw d, double a, double b))
 MISSING(normal, (Tensor *y, Draw d, double mean, double std))
 MISSING(randint, (Tensor *y, Draw d, int64_t lo, int64_t hi))

@@ -6,7 +6,7 @@
 
 #include "cuda.h"
 
-#define WORD_INLINE static __device__ inline
+#define WORD_INLINE static __host__ __device__ inline
 #include "../src/core/integers.h"
 
 #define R(v) ((real)(v))
