@@ -9,8 +9,6 @@
   }
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-MISSING(map, (int op, Tensor *y, const Tensor *x, double a, double b))
-MISSING(map_back, (int op, Tensor *gx, const Tensor *gy, const Tensor *s, double a, double b))
 MISSING(zip, (int op, Tensor *z, const Tensor *x, const Tensor *y))
 MISSING(zip_back, (int op, int which, Tensor *gx, const Tensor *gz, const Tensor *x, const Tensor *y))
 MISSING(zip_number, (int op, Tensor *z, const Tensor *x, double v, bool left))
