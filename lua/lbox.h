@@ -38,6 +38,7 @@ typedef enum Kind {
   DATASET,
   LOADER,
   READER, /* a safetensors file */
+  CAPTURE,
   KINDS
 } Kind;
 
@@ -321,6 +322,7 @@ void collect_if_due (lua_State *L, Lib *lib);
 void open_tensor (lua_State *L);
 void open_graph (lua_State *L);
 void open_memory (lua_State *L);
+void open_device (lua_State *L);
 void open_random (lua_State *L);
 void open_math (lua_State *L);
 void open_norm (lua_State *L);
@@ -335,6 +337,9 @@ void open_clip (lua_State *L);
 void open_data (lua_State *L);
 void open_io (lua_State *L);
 void open_file (lua_State *L);
+
+/* Pushes what graph_step.lua needs of the engine. */
+void push_capture (lua_State *L);
 
 /* The values of a tensor as text. */
 int tensor_tostring (lua_State *L);
