@@ -38,6 +38,7 @@ typedef enum Kind {
   DATASET,
   LOADER,
   READER, /* a safetensors file */
+  CAPTURE,
   KINDS
 } Kind;
 
@@ -96,7 +97,9 @@ FNN_NORETURN void guard_error (lua_State *L, Lib *lib, Guard *g);
 /* Raises message at the first caller outside the library; in a module's
 ** forward the message ends with where in the model that is. */
 int raise_error (lua_State *L, const char *fmt, ...);
-/* Pushes "script.lua:12: ", or "". */
+/* The first caller outside the library; and pushes "script.lua:12: ", or "".
+** Finding calls nothing that raises. */
+bool find_where (lua_State *L, lua_Debug *ar);
 void push_where (lua_State *L);
 
 /* }====================================================== */
@@ -322,6 +325,7 @@ void collect_if_due (lua_State *L, Lib *lib);
 void open_tensor (lua_State *L);
 void open_graph (lua_State *L);
 void open_memory (lua_State *L);
+void open_device (lua_State *L);
 void open_random (lua_State *L);
 void open_math (lua_State *L);
 void open_norm (lua_State *L);
@@ -336,6 +340,9 @@ void open_clip (lua_State *L);
 void open_data (lua_State *L);
 void open_io (lua_State *L);
 void open_file (lua_State *L);
+
+/* Pushes what graph_step.lua needs of the engine. */
+void push_capture (lua_State *L);
 
 /* The values of a tensor as text. */
 int tensor_tostring (lua_State *L);

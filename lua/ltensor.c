@@ -545,6 +545,11 @@ static int set_default_device (lua_State *L) {
   return 0;
 }
 
+static int default_device (lua_State *L) {
+  lua_pushstring(L, getlib(L)->device->name);
+  return 1;
+}
+
 static int set_default_dtype (lua_State *L) {
   fnn_Dtype t = checkdtype(L, 1);
   if (!dtype_is_float(t))
@@ -605,6 +610,7 @@ static const luaL_Reg functions[] = {
   { "eye", new_eye },
   { "is_tensor", is_tensor },
   { "set_default_device", set_default_device },
+  { "default_device", default_device },
   { "set_default_dtype", set_default_dtype },
   { NULL, NULL },
 };
