@@ -9,8 +9,6 @@
   }
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-MISSING(map, (int op, Tensor *y, const Tensor *x, double a, double b))
-MISSING(map_back, (int op, Tensor *gx, const Tensor *gy, const Tensor *s, double a, double b))
 MISSING(zip, (int op, Tensor *z, const Tensor *x, const Tensor *y))
 MISSING(zip_back, (int op, int which, Tensor *gx, const Tensor *gz, const Tensor *x, const Tensor *y))
 MISSING(zip_number, (int op, Tensor *z, const Tensor *x, double v, bool left))
@@ -47,6 +45,4 @@ MISSING(loss, (int op, Tensor *y, const Tensor *const *in, double a, double b, d
 MISSING(loss_back, (int op, int which, Tensor *gx, const Tensor *gy, const Tensor *const *in, double a, double b, double scale))
 MISSING(ctc, (Tensor *y, Tensor *alpha, Tensor *loss, const Tensor *x, const Tensor *labels, const Tensor *spans, int64_t blank, bool zero_infinity))
 MISSING(ctc_back, (Tensor *gx, const Tensor *gy, const Tensor *alpha, const Tensor *loss, const Tensor *x, const Tensor *labels, const Tensor *spans, int64_t blank, bool zero_infinity))
-MISSING(optimize, (Formula row, Tensor *p, const Tensor *g, Tensor *const *s, const Update *u))
 MISSING(adafactor, (Tensor *p, const Tensor *g, Tensor *const *s, const Update *u, double small, double most))
-MISSING(square_sum, (const Tensor *x, double *sum))
