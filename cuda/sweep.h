@@ -12,7 +12,7 @@
 #include "cuda.h"
 
 enum {
-  SWEEP_MAX = 4,      /* operands, the result among them */
+  SWEEP_MAX = 6,      /* operands, the result among them */
   SWEEP_THREADS = 256 /* of a block: 8 blocks fill a multiprocessor */
 };
 
