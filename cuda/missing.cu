@@ -10,6 +10,4 @@
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 MISSING(topk, (Tensor *y, Tensor *ids, const Tensor *x, int64_t outer, int64_t n, int64_t inner, int64_t k, bool largest))
-MISSING(optimize, (Formula row, Tensor *p, const Tensor *g, Tensor *const *s, const Update *u))
 MISSING(adafactor, (Tensor *p, const Tensor *g, Tensor *const *s, const Update *u, double small, double most))
-MISSING(square_sum, (const Tensor *x, double *sum))

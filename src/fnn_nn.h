@@ -328,6 +328,11 @@ FNN_API void fnn_optimizer_step (fnn_Optimizer *o);
 ** be more than most; returns that norm.  The gradients stay as they are. */
 FNN_API double fnn_optimizer_step_clipped (fnn_Optimizer *o, double scale,
                                            double most);
+/* The same without waiting for a device: the norm is an f64 tensor without
+** dims there, to be read when it is wanted. */
+FNN_API fnn_Tensor *fnn_optimizer_step_clipped_later (fnn_Optimizer *o,
+                                                      double scale,
+                                                      double most);
 FNN_API void fnn_optimizer_zero_grad (fnn_Optimizer *o);
 FNN_API const char *fnn_optimizer_name (const fnn_Optimizer *o);
 FNN_API int fnn_optimizer_groups (const fnn_Optimizer *o);
@@ -354,6 +359,11 @@ FNN_API void fnn_optimizer_load (fnn_Optimizer *o, int n,
 ** (returns the norm before); clamping each element to +-most. */
 FNN_API double fnn_grad_norm (int n, fnn_Param *const *p);
 FNN_API double fnn_clip_grad_norm (int n, fnn_Param *const *p, double most);
+/* The same without waiting for a device, as fnn_optimizer_step_clipped_later.
+** The functions that return numbers do wait. */
+FNN_API fnn_Tensor *fnn_grad_norm_later (int n, fnn_Param *const *p);
+FNN_API fnn_Tensor *fnn_clip_grad_norm_later (int n, fnn_Param *const *p,
+                                              double most);
 FNN_API void fnn_clip_grad_value (int n, fnn_Param *const *p, double most);
 FNN_API bool fnn_gradients_are_finite (int n, fnn_Param *const *p);
 

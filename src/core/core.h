@@ -337,6 +337,10 @@ void dtype_set (fnn_Dtype t, void *p, int64_t i, double v) LENT(dtype_set);
 static inline bool dtype_is_float (fnn_Dtype t) { return t >= FNN_F16; }
 /* Whether the CPU computes in t. */
 static inline bool dtype_is_compute (fnn_Dtype t) { return t >= FNN_F32; }
+/* Of what is kept to be added to: an optimizer's state of a weight of t. */
+static inline fnn_Dtype dtype_of_state (fnn_Dtype t) {
+  return dtype_is_compute(t) ? t : FNN_F32;
+}
 float f16_to_f32 (uint16_t h);
 uint16_t f16_from_f32 (float f); /* to nearest even */
 static inline float bf16_to_f32 (uint16_t h) {
@@ -519,6 +523,17 @@ typedef struct ConvShape {
 typedef struct Update {
   UPDATE(double);
 } Update;
+
+/* One parameter's share of a step: p and its state s (dense, NULL where there
+** is none) change in place by g, which is dense and of p's dtype.  factor, if
+** not NULL, is one f64 element on p's device that g is multiplied with too. */
+typedef struct Pass {
+  Tensor *p;
+  const Tensor *g;
+  Tensor *s[3];
+  const Tensor *factor;
+  Update u;
+} Pass;
 
 /* Statistics of x (batch, channels, space) or, last, (batch, space, channels):
 ** a group of channels of one image has its own; pooled, each channel over the
