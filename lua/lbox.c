@@ -51,16 +51,19 @@ static bool is_ours (const lua_Debug *ar) {
   return strncmp(ar->source, "=fnn:", 5) == 0;
 }
 
+bool find_where (lua_State *L, lua_Debug *ar) {
+  for (int level = 0; lua_getstack(L, level, ar); level++) {
+    lua_getinfo(L, "Sl", ar);
+    if (ar->currentline > 0 && !is_ours(ar)) return true;
+  }
+  return false;
+}
+
 void push_where (lua_State *L) {
   lua_Debug ar;
-  for (int level = 0; lua_getstack(L, level, &ar); level++) {
-    lua_getinfo(L, "Sl", &ar);
-    if (ar.currentline > 0 && !is_ours(&ar)) {
-      lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
-      return;
-    }
-  }
-  lua_pushliteral(L, "");
+  if (find_where(L, &ar))
+    lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
+  else lua_pushliteral(L, "");
 }
 
 int raise_error (lua_State *L, const char *fmt, ...) {
@@ -111,13 +114,6 @@ bool collect (lua_State *L, Lib *lib) {
   return true;
 }
 
-static uint64_t live_bytes (fnn_Context *c) {
-  fnn_Context *before = fnn_use(c);
-  uint64_t live = fnn_memory().live;
-  fnn_use(before);
-  return live;
-}
-
 /* The collector sees boxes of a few bytes; this sees their tensors.  What was
 ** released, or found by a cycle of Lua's own, was made and is not held: only
 ** what has stayed counts.  It is never more than what was made. */
@@ -126,12 +122,12 @@ void collect_if_due (lua_State *L, Lib *lib) {
   uint64_t due = (uint64_t)32 << 20, live;
   if (lib->collected_live / 2 > due) due = lib->collected_live / 2;
   if (c->since_collect <= due || lib->collecting || c->frame != NULL) return;
-  live = live_bytes(c);
+  live = memory_live(c);
   c->since_collect =
       live > lib->collected_live ? live - lib->collected_live : 0;
   if (c->since_collect <= due || !collect(L, lib)) return;
   c->since_collect = 0;
-  lib->collected_live = live_bytes(c);
+  lib->collected_live = memory_live(c);
 }
 
 /* }====================================================== */

@@ -129,15 +129,25 @@ void philox (uint64_t seed, uint64_t counter, uint32_t out[4]) {
   philox_block((uint32_t[]){ (uint32_t)seed, (uint32_t)(seed >> 32) }, out);
 }
 
+/* The step that is being recorded, which draws other numbers each time. */
+static fnn_Capture *recording (void) {
+  return context_now != NULL ? context_now->capture : NULL;
+}
+
 Draw generator_take (fnn_Generator *g, uint64_t blocks) {
+  fnn_Capture *c = recording();
+  const uint64_t *ahead = c != NULL ? capture_draw(c, g) : NULL;
   if (g->is_torch) return (Draw){ .seed = torch_next(g->torch) };
-  Draw d = { .seed = g->seed, .counter = g->counter };
+  Draw d = { .seed = g->seed, .counter = g->counter, .ahead = ahead };
   g->counter += blocks;
   return d;
 }
 
 uint64_t generator_next (fnn_Generator *g) {
   uint32_t w[4];
+  if (recording() != NULL)
+    fnn_throw(FNN_EGRAPH, "random numbers of the host: not in a step that is "
+                          "recorded (fnn.graph_step)");
   if (g->is_torch) return torch_next(g->torch);
   philox(g->seed, g->counter++, w);
   return (uint64_t)w[1] << 32 | w[0];

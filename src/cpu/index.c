@@ -40,8 +40,9 @@ static void check_range (void *ud, int64_t lo, int64_t hi) {
 }
 
 void CPU (check_ids)(const Tensor *ids, int64_t n, int64_t ignore,
-                     const char *op, int64_t *bad) {
+                     const char *op, const char *what, int64_t *bad) {
   (void)op;
+  (void)what;
   Check c = { tensor_data(ids), n, ignore, INT64_MAX };
   threads_range(ids->numel, GRAIN, check_range, &c);
   *bad = c.bad == INT64_MAX ? -1 : c.bad;

@@ -93,7 +93,7 @@ static Tensor *checked_ids (const char *op, const Tensor *x, Tensor *ids,
               shape_text(ids), nll ? "" : ", or probabilities for all");
   ids = tensor_dense(tensor_convert(ids, FNN_I64));
   int64_t bad = -1;
-  kernel(ids, check_ids)(ids, classes, ignore, op, &bad);
+  kernel(ids, check_ids)(ids, classes, ignore, op, "classes", &bad);
   if (bad >= 0) {
     int64_t one = 1, id;
     fnn_read(tensor_view(ids, 1, &one, &one, ids->offset + bad), &id);

@@ -35,7 +35,8 @@ Tensor *ids_checked (const char *op, const Tensor *x, Tensor *ids, int64_t n,
   int64_t bad = -1;
   if (ids->numel == 0) return ids;
   if (n == 0) throw_id(op, ids, 0, n, what);
-  kernel(ids, check_ids)(ids, n, 0, op, &bad); /* "ignore" is an id that fits */
+  /* "ignore" is an id that fits */
+  kernel(ids, check_ids)(ids, n, 0, op, what, &bad);
   if (bad >= 0) throw_id(op, ids, bad, n, what);
   return ids;
 }
