@@ -407,7 +407,9 @@ FNN_API void fnn_dataset_read (fnn_Dataset *d, int64_t n, const int64_t *ids,
 FNN_API fnn_Tensor *fnn_digits (fnn_Tensor **labels);
 
 /* Batches of a dataset.  The order of an epoch depends on seed and epoch
-** alone.  With prefetch a thread keeps that many batches ready. */
+** alone.  With prefetch a thread keeps that many batches ready; for a card it
+** does so in pinned memory, from where they are copied while the card computes
+** on what it was given before. */
 typedef struct fnn_Loader fnn_Loader;
 
 typedef struct fnn_LoaderOptions {
@@ -416,6 +418,7 @@ typedef struct fnn_LoaderOptions {
   uint64_t seed;
   int prefetch;
   const fnn_Device *device; /* where batches go; NULL: the CPU */
+  bool pageable;            /* without pinned memory: copied by next */
 } fnn_LoaderOptions;
 
 FNN_API fnn_Loader *fnn_loader (fnn_Dataset *d, const fnn_LoaderOptions *o);

@@ -668,7 +668,9 @@ static inline fnn_Capture *capture_of (const Tensor *x) {
 typedef struct Refresh {
   bool (*holds)(void *ud); /* whether it can; changes nothing.  NULL: always */
   void (*update)(void *ud, bool first);
-  void (*done)(void *ud); /* at the end, or when capture_before throws */
+  /* At the end, or when capture_before throws; recorded: whether the step was
+  ** ever done.  It must not throw. */
+  void (*done)(void *ud, bool recorded);
   void *ud;
 } Refresh;
 void capture_before (fnn_Capture *c, const Refresh *r);
