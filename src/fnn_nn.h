@@ -365,6 +365,7 @@ FNN_API fnn_Tensor *fnn_grad_norm_later (int n, fnn_Param *const *p);
 FNN_API fnn_Tensor *fnn_clip_grad_norm_later (int n, fnn_Param *const *p,
                                               double most);
 FNN_API void fnn_clip_grad_value (int n, fnn_Param *const *p, double most);
+FNN_API void fnn_scale_grad (int n, fnn_Param *const *p, double factor);
 FNN_API bool fnn_gradients_are_finite (int n, fnn_Param *const *p);
 
 /* }====================================================== */

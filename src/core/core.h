@@ -81,6 +81,7 @@ typedef struct Frame {
   size_t mark;
   bool grad_mode; /* as it was, and will be again after a throw */
   bool anomaly;
+  uint8_t autocast;
 } Frame;
 
 /* Opens f; then `if (setjmp(f->jump) == 0)`.  frame_leave after success only:
@@ -120,6 +121,7 @@ struct fnn_Context {
   bool child;         /* made by context_child: shares account and token */
   bool grad_mode;
   bool anomaly; /* gradients are checked for numbers that are not finite */
+  uint8_t autocast;       /* fnn_Dtype of products; FNN_F32: their operands' */
   bool exact_convolution; /* by its definition alone */
   bool destroying;        /* an object's destroy runs: others wait in dead */
   bool finalizing;        /* a collector runs us: no reclaim, no poll */
@@ -420,6 +422,17 @@ int graph_shape (const Node *n, int i, const int64_t **shape);
 fnn_Dtype graph_dtype (const Node *n, int i);
 /* Whether recording an op on x would make a node. */
 bool graph_is_on (const Tensor *x);
+
+/* Mixed precision (ops/autocast.c).  Whether a product of dtype t is to be made
+** in 16 bits; what it then reads of x, which is plain data: x's node or Param
+** is still the input that is recorded.  And x as an op takes it that needs the
+** range of f32. */
+bool autocast_is_on (fnn_Dtype t);
+Tensor *autocast_data (Tensor *x);
+Tensor *autocast_wide (Tensor *x);
+/* The dtype of the gradient that a product makes for input i: of gy's, or f32
+** where that was rounded for it. */
+fnn_Dtype autocast_gradient (const Node *n, int i, const Tensor *gy);
 
 /* }====================================================== */
 

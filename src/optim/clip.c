@@ -69,16 +69,16 @@ double fnn_grad_norm (int n, fnn_Param *const *p) {
 /* All before the first is written. */
 static void check_write (const char *op, int n, fnn_Param *const *p) {
   for (int i = 0; i < n; i++)
-    if (p[i]->grad != NULL) tensor_check_write(op, p[i]->grad);
+    if (p[i]->grad != NULL) {
+      tensor_check_write(op, p[i]->grad);
+      tensor_check_float(op, p[i]->grad);
+    }
 }
 
-/* Throws unless all gradients can be scaled; those that have strides become
-** dense. */
+/* The gradients there are; those that have strides become dense. */
 static Tensor **scalable (int *n, fnn_Param *const *p) {
   Tensor **x = mem_scratch((size_t)(*n + 1) * sizeof *x);
   int count = 0;
-  for (int i = 0; i < *n; i++)
-    if (p[i]->grad != NULL) tensor_check_float("clip_grad_norm", p[i]->grad);
   for (int i = 0; i < *n; i++) {
     if (p[i]->grad == NULL) continue;
     if (!tensor_is_channels_last(p[i]->grad) && !tensor_is_dense(p[i]->grad))
@@ -87,6 +87,25 @@ static Tensor **scalable (int *n, fnn_Param *const *p) {
   }
   *n = count;
   return x;
+}
+
+/* All gradients times the factor. */
+static void scale_by (int n, fnn_Param *const *p, const Tensor *factor) {
+  Tensor **x = scalable(&n, p);
+  for (int i = 0, k; i < n; i = k) {
+    for (k = i + 1; k < n && together(x[i], x[k]);) k++;
+    for (int j = i; j < k; j++) tensor_written(x[j]);
+    kernel(x[i], scale_all)(x + i, k - i,
+                            tensor_move(factor, x[i]->storage->device));
+  }
+}
+
+void fnn_scale_grad (int n, fnn_Param *const *p, double factor) {
+  check_write("scale_grad", n, p);
+  size_t m = fnn_mark();
+  const fnn_Device *d = n > 0 ? p[0]->value->storage->device : device_cpu();
+  scale_by(n, p, tensor_scalar(factor, FNN_F64, d));
+  fnn_escape(m, NULL);
 }
 
 fnn_Tensor *fnn_clip_grad_norm_later (int n, fnn_Param *const *p,
@@ -100,13 +119,7 @@ fnn_Tensor *fnn_clip_grad_norm_later (int n, fnn_Param *const *p,
   size_t m = fnn_mark();
   Tensor *factor;
   Tensor *norm = norm_of(gradient_squares(n, p, NULL), most, &factor);
-  Tensor **x = scalable(&n, p);
-  for (int i = 0, k; i < n; i = k) {
-    for (k = i + 1; k < n && together(x[i], x[k]);) k++;
-    for (int j = i; j < k; j++) tensor_written(x[j]);
-    kernel(x[i], scale_all)(x + i, k - i,
-                            tensor_move(factor, x[i]->storage->device));
-  }
+  scale_by(n, p, factor);
   return fnn_escape(m, norm);
 }
 

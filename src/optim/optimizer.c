@@ -198,6 +198,7 @@ static void update (fnn_Optimizer *o, const Values *v, Param *p, Steps *s) {
 ** parameters; then the updates. */
 static void step (fnn_Optimizer *o, const Tensor *factor) {
   size_t m = fnn_mark();
+  fnn_Dtype products = fnn_autocast(FNN_F32);
   Steps s = { NULL, 0, 0, 0 };
   for (int i = 0; i < o->ngroups; i++) s.n += o->groups[i].n;
   s.list = mem_scratch((size_t)(s.n + 1) * sizeof *s.list);
@@ -214,6 +215,7 @@ static void step (fnn_Optimizer *o, const Tensor *factor) {
       if (takes_part(p)) update(o, &o->groups[i].values, p, &s);
     }
   flush(o, &s);
+  fnn_autocast(products);
   fnn_escape(m, NULL);
 }
 

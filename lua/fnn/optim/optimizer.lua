@@ -247,7 +247,7 @@ end
 function methods:name () return self.__name end
 
 for _, name in ipairs { "grad_norm", "clip_grad_norm", "clip_grad_value",
-                        "gradients_are_finite" } do
+                        "scale_grad", "gradients_are_finite" } do
   methods[name] = function (self, ...)
     return optim[name](self:parameters(), ...)
   end
