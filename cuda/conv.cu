@@ -256,7 +256,7 @@ void conv_finish (Tensor *y, const Epilogue *e, int64_t channels) {
   bool relu = e->act == MAP_relu;
   if (e->bias != NULL || relu) {
     WITH_FLOAT(y->dtype, {
-      if (conv_has_packs(channels, y, NULL, NULL))
+      if (pack_fits((fnn_Dtype)y->dtype, channels, tensor_data(y), NULL, NULL))
         finish_rows<T, 4>(y, e->bias, channels, relu);
       else finish_rows<T, 1>(y, e->bias, channels, relu);
     })

@@ -27,6 +27,7 @@ static fnn_Context *context_new (const fnn_Host *host, Account *a) {
   c->host = *host;
   c->account = a;
   c->grad_mode = true;
+  c->autocast = FNN_F32;
   return c;
 }
 

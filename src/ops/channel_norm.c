@@ -103,6 +103,12 @@ static void check_running (const char *what, const Tensor *x, Tensor *s,
 
 /* }====================================================== */
 
+/* Of statistics, which do not fit into 16 bits. */
+static fnn_Dtype stats_dtype (const Tensor *x) {
+  fnn_Dtype t = (fnn_Dtype)x->dtype;
+  return dtype_is_compute(t) ? t : FNN_F32;
+}
+
 static Tensor *norm (const Rule *rule, Tensor *x, Tensor *mean, Tensor *var,
                      Tensor *weight, Tensor *bias, Norm *k) {
   check_channels(rule->name, "the weight", x, weight);
@@ -112,7 +118,7 @@ static Tensor *norm (const Rule *rule, Tensor *x, Tensor *mean, Tensor *var,
   Tensor *w = weight != NULL ? tensor_dense(weight) : NULL;
   Tensor *b = bias != NULL ? tensor_dense(bias) : NULL;
   int64_t count = k->groups * (k->pooled || k->given ? 1 : x->shape[0]);
-  Tensor *stats = tensor_new(2, (int64_t[]){ count, 2 }, (fnn_Dtype)x->dtype,
+  Tensor *stats = tensor_new(2, (int64_t[]){ count, 2 }, stats_dtype(x),
                              x->storage->device);
   Norm shape = norm_of(from, k->pooled || k->given);
   k->batch = shape.batch;
@@ -146,6 +152,7 @@ Tensor *fnn_batch_norm (Tensor *x, Tensor *mean, Tensor *var, Tensor *weight,
                         Tensor *bias, bool training, double momentum,
                         double eps) {
   check_input("batch_norm", x, 2);
+  x = autocast_wide(x);
   check_running("the running mean", x, mean, training);
   check_running("the running variance", x, var, training);
   if ((mean == NULL) != (var == NULL))
@@ -174,6 +181,7 @@ Tensor *fnn_batch_norm (Tensor *x, Tensor *mean, Tensor *var, Tensor *weight,
 Tensor *fnn_group_norm (Tensor *x, int64_t groups, Tensor *weight,
                         Tensor *bias, double eps) {
   check_input("group_norm", x, 2);
+  x = autocast_wide(x);
   if (groups < 1 || x->shape[1] % groups != 0)
     fnn_throw(
         FNN_EARG,
@@ -187,6 +195,7 @@ Tensor *fnn_group_norm (Tensor *x, int64_t groups, Tensor *weight,
 Tensor *fnn_instance_norm (Tensor *x, Tensor *weight, Tensor *bias,
                            double eps) {
   check_input("instance_norm", x, 3);
+  x = autocast_wide(x);
   if (x->numel > 0 && dims_behind(x, 1) == 1)
     fnn_throw(FNN_ESHAPE,
               "instance_norm: one value a channel has no variance: expected "

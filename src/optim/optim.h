@@ -82,6 +82,10 @@ Values options_apply (const OptimizerRule *r, Values v, int n,
                       const fnn_Option *options);
 Values options_initial (const OptimizerRule *r);
 
+/* The squares of the gradients of n parameters, and those in sum (which may be
+** NULL), summed: one f64 element on the device of the last of them. */
+Tensor *gradient_squares (int n, fnn_Param *const *p, Tensor *sum);
+
 /* muon.c */
 void muon_update (Tensor *p, const Tensor *g, Tensor *const *s,
                   const Update *u, const Values *v);
