@@ -7,7 +7,8 @@
 #   make install    PREFIX= DESTDIR=      make uninstall  the same PREFIX
 #   make clean
 #
-#   make CUDA=1        with kernels for NVIDIA cards, by nvcc, in build/cuda
+#   make CUDA=1        with kernels for NVIDIA cards, by nvcc, in build/cuda;
+#                      CUDA_PATH=, NVCC=, NVCC_CCBIN= choose the toolkit
 #   make CUDA=emulate  with the same kernels on the CPU, by g++, for tests, in
 #                      build/emulate; CHECK=1 looks for races and wild
 #                      accesses in them, in build/check
@@ -94,19 +95,64 @@ OUT     := $(BUILD)
 EMULATE_FLAGS := -std=c++17 -g -Wall -Wextra -fPIC -fvisibility=hidden \
            -fno-exceptions -fno-rtti -fno-strict-aliasing -ffp-contract=off \
            -MMD -MP -Icuda/emulate/shim
+CUDA_OBJ = $(patsubst cuda/%.cu,$(OUT)/cuda/%.o,$(wildcard cuda/*.cu))
+
 ifeq ($(CUDA),emulate)
 OUT     := $(BUILD)/$(if $(CHECK),check,emulate)
-CUDA_FLAGS := $(EMULATE_FLAGS) -fsanitize=alignment,bounds \
-           $(if $(CHECK),-O1 -fsanitize=thread,-O2)
-COBJ    := $(patsubst cuda/%.cu,$(OUT)/cuda/%.o,$(wildcard cuda/*.cu)) \
+CUDA_COMPILE = $(CXX) $(EMULATE_FLAGS) -fsanitize=alignment,bounds \
+           $(if $(CHECK),-O1 -fsanitize=thread,-O2) -x c++
+COBJ    := $(CUDA_OBJ) \
            $(patsubst cuda/%.cc,$(OUT)/cuda/%.o,$(wildcard cuda/emulate/*.cc))
 CUDA_LIBS := -lstdc++
-EOBJ    += $(COBJ)
+
+else ifeq ($(CUDA),1)
+# The toolkit (11.8 or later): CUDA_PATH or CUDA_HOME, the nvcc that is found,
+# or where it is installed by default.  NVCC_CCBIN is the compiler of its host
+# code, CUDA_ARCHS the compute capabilities.
+OUT     := $(BUILD)/cuda
+ifeq ($(CUDA_PATH)$(CUDA_HOME),)
+NVCC    ?= $(firstword $(shell command -v nvcc) /usr/local/cuda/bin/nvcc)
+TOOLKIT := $(abspath $(dir $(shell readlink -f $$(command -v $(NVCC) || \
+             echo $(NVCC))))/..)
+else
+TOOLKIT := $(firstword $(CUDA_PATH) $(CUDA_HOME))
+NVCC    ?= $(TOOLKIT)/bin/nvcc
 endif
+CUDART  := $(firstword $(wildcard $(addsuffix /libcudart_static.a,\
+             $(addprefix $(TOOLKIT)/,lib64 targets/x86_64-linux/lib \
+             targets/sbsa-linux/lib lib lib/x86_64-linux-gnu))))
+CUDA_KNOWN := $(patsubst compute_%,%,$(shell $(NVCC) --list-gpu-arch))
+ifeq ($(and $(CUDA_KNOWN),$(CUDART)),)
+$(error CUDA=1: no toolkit in '$(TOOLKIT)' with nvcc ('$(NVCC)') and \
+  libcudart_static.a: set CUDA_PATH to where it is)
+endif
+CUDA_ARCHS ?= $(filter 75 80 86 89 90,$(CUDA_KNOWN))
+CUDA_NEWEST := $(lastword $(CUDA_ARCHS))
+empty   :=
+space   := $(empty) $(empty)
+CUDA_WARN := $(subst $(space),$(comma),$(strip -Wall -Wextra -fPIC \
+           -fvisibility=hidden -fno-exceptions -fno-rtti \
+           -fno-strict-aliasing $(WERROR)))
+# Lines for compute-sanitizer and profilers.  Each architecture has its own
+# code; PTX of the newest is for cards that come after it.
+CUDA_COMPILE = $(NVCC) $(if $(NVCC_CCBIN),-ccbin $(NVCC_CCBIN)) -std=c++17 \
+           -O3 -lineinfo -Xcompiler $(CUDA_WARN) -MMD -MP \
+           $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$a,code=sm_$a) \
+           -gencode arch=compute_$(CUDA_NEWEST),code=compute_$(CUDA_NEWEST) \
+           $(NVCC_FLAGS) -x cu
+COBJ    := $(CUDA_OBJ)
+# Its symbols stay inside: a process may hold another copy of the runtime.
+CUDA_LIBS := $(CUDART) -Wl,--exclude-libs,libcudart_static.a -ldl -lrt
+CUDA_PC  := $(CUDART) -ldl -lrt
+
+else ifneq ($(filter-out 0,$(CUDA)),)
+$(error CUDA=$(CUDA): expected 1 or emulate)
+endif
+EOBJ    += $(COBJ)
 
 $(OUT)/cuda/%.o: cuda/%.cu
 	@mkdir -p $(@D)
-	$(CXX) $(CUDA_FLAGS) -x c++ -c $< -o $@
+	$(CUDA_COMPILE) -c $< -o $@
 
 # The emulator itself: no instrumentation, the whole of C++.
 $(OUT)/cuda/emulate/%.o: cuda/emulate/%.cc
@@ -253,6 +299,7 @@ install: all $(if $(shell command -v scdoc),$(BUILD)/fnn.1)
 	install -m 755 $(OUT)/fnn.so $(DESTDIR)$(CMOD)
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|' \
 	  -e 's|@VERSION@|$(VERSION)|; s|@PKGS@|$(PKGS)|' \
+	  -e 's|@CUDA@| $(CUDA_PC)|; s| *$$||' \
 	  fnn.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/fnn.pc
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@CMOD@|$(CMOD)|; s|@LUA@|$(LUA)|' \
 	  -e 's|@VERSION@|$(VERSION)|' fnn-lua.pc.in \

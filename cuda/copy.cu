@@ -95,6 +95,7 @@ static bool find_tiles (Tiles *t, const Geometry *g) {
 /* Elements of one dtype move as they are, whatever they mean. */
 template <class T> struct Move {
   typedef T Lane;
+  T a, b; /* unused */
   template <int V>
   __device__ T operator() (const T (&x)[1][V], int j) const {
     return x[0][j];
@@ -111,8 +112,8 @@ template <class T> static void move (const Tensor *on, Geometry g) {
   if (find_tiles(&t, &g))
     RUN(on, (copy_transposed<T>), (unsigned)min64(t.count, 1 << 20),
         dim3(TILE, TILE_ROWS), 0, (T *)g.data[0], (const T *)g.data[1], t);
-  else if (geometry_runs(&g, V)) sweep_launch<F, T, T, T, 1, V>(on, F(), g);
-  else sweep_launch<F, T, T, T, 1, 1>(on, F(), g);
+  else if (geometry_runs(&g, V)) sweep_launch<F, T, T, T, 1, V>(on, g, 0, 0);
+  else sweep_launch<F, T, T, T, 1, 1>(on, g, 0, 0);
 }
 
 /* By way of the source's lane L. */

@@ -13,20 +13,49 @@
 
 #include "../src/core/core.h"
 
-/* One card.  All kernels run on one stream, in the order of their calls. */
+/* One card.  All kernels run on the stream compute, in the order of their
+** calls; copies from pinned memory on the stream copy, beside them. */
 typedef struct Cuda {
   fnn_Device device; /* first: a fnn_Device * is a Cuda * */
   int id;            /* CUDA's number of the card */
-  bool open;         /* the streams are there */
+  atomic_int open;   /* the streams are there */
   cudaStream_t compute, copy;
+  fnn_Context *recorder; /* whose step is being recorded, or NULL */
   int multiprocessors;
 } Cuda;
 
-/* The card of x, made current; and its compute stream. */
+/* The card, made current and open; and that of x.  Throws when another
+** context is recording a step on it, which would get what follows. */
+Cuda *cuda_open (const fnn_Device *d);
 Cuda *cuda_of (const Tensor *x);
 
 /* Throws FNN_EDEVICE with what and CUDA's words, unless e is success. */
 void cuda_check (cudaError_t e, const char *what);
+
+/* Throws if a step is being recorded on c: what cannot be replayed. */
+void cuda_not_recorded (const Cuda *c, const char *what);
+
+/* memory.cu, queues.cu, record.cu: what device.cu puts into the tables. */
+void *cuda_alloc (const fnn_Device *d, size_t bytes);
+void cuda_free (const fnn_Device *d, void *p, size_t bytes);
+void cuda_upload (const fnn_Device *d, void *to, const void *from, size_t n);
+void cuda_download (const fnn_Device *d, void *to, const void *from, size_t n);
+void *cuda_pin (const fnn_Device *d, size_t bytes);
+void cuda_unpin (const fnn_Device *d, void *p);
+void cuda_synchronize (const fnn_Device *d);
+Event *cuda_event (const fnn_Device *d);
+void cuda_event_free (const fnn_Device *d, Event *e);
+void cuda_copy_after (const fnn_Device *d, Event *e);
+void cuda_copy_pinned (const fnn_Device *d, void *to, const void *from,
+                       size_t n);
+void cuda_copy_mark (const fnn_Device *d, Event *e);
+void cuda_compute_after (const fnn_Device *d, Event *e);
+bool cuda_passed (const fnn_Device *d, Event *e, bool wait);
+void cuda_record (const fnn_Device *d);
+Recording *cuda_recorded (const fnn_Device *d);
+void cuda_record_stop (const fnn_Device *d);
+void cuda_replay (const fnn_Device *d, Recording *r);
+void cuda_recording_free (const fnn_Device *d, Recording *r);
 
 /* Throws if a kernel has met an id out of range (flags.cu): for those who
 ** have just synchronized with the compute stream. */

@@ -12,7 +12,7 @@
 #include "cuda.h"
 
 enum {
-  SWEEP_MAX = 4,      /* operands, the result among them */
+  SWEEP_MAX = 6,      /* operands, the result among them */
   SWEEP_THREADS = 256 /* of a block: 8 blocks fill a multiprocessor */
 };
 
@@ -267,18 +267,22 @@ static __device__ inline void group_store_any (char *data, fnn_Dtype t,
 ** =======================================================
 */
 
-/* z = f(a, b ...) of N operands: the first of type A, the others of T, each
-** brought into F::Lane. */
+/* z = f(x) of N operands, the first of type A, the others of T, each brought
+** into F::Lane; what is not read is a.  F is made of two numbers, so that all
+** rows of a table have kernels of one signature: fewer templates for the
+** compilers. */
 template <class F, class Z, class A, class T, int N, int V>
-static __global__ void sweep_kernel (F f, Sweep<N + 1> s) {
+static __global__ void sweep_kernel (Sweep<N + 1> s, typename F::Lane a,
+                                     typename F::Lane b) {
   typedef typename F::Lane L;
+  const F f = { a, b };
   EACH_GROUP(i, s) {
     int32_t at[N + 1];
     uint32_t left = sweep_find(s, i, V, at);
     L x[N][V];
     decltype(f(x, 0)) z[V];
     for (int k = 0; k < N; k++) {
-      for (int j = 0; j < V; j++) x[k][j] = L(0);
+      for (int j = 0; j < V; j++) x[k][j] = a;
       if (s.data[k + 1] == NULL) continue;
       if (k == 0)
         group_load<V>(x[k], (const A *)s.data[k + 1] + at[k + 1],
@@ -293,15 +297,16 @@ static __global__ void sweep_kernel (F f, Sweep<N + 1> s) {
 }
 
 template <class F, class Z, class A, class T, int N, int V>
-static void sweep_launch (const Tensor *on, F f, Geometry g) {
+static void sweep_launch (const Tensor *on, Geometry g, typename F::Lane a,
+                          typename F::Lane b) {
   Geometry rest;
   while (geometry_halve(&g, &rest))
-    sweep_launch<F, Z, A, T, N, V>(on, f, rest);
+    sweep_launch<F, Z, A, T, N, V>(on, rest, a, b);
   Sweep<N + 1> s;
   sweep_of(&s, &g, V);
   if (s.groups > 0)
     RUN(on, (sweep_kernel<F, Z, A, T, N, V>),
-        blocks_for(s.groups, SWEEP_THREADS), SWEEP_THREADS, 0, f, s);
+        blocks_for(s.groups, SWEEP_THREADS), SWEEP_THREADS, 0, s, a, b);
 }
 
 /* }====================================================== */

@@ -114,13 +114,6 @@ bool collect (lua_State *L, Lib *lib) {
   return true;
 }
 
-static uint64_t live_bytes (fnn_Context *c) {
-  fnn_Context *before = fnn_use(c);
-  uint64_t live = fnn_memory().live;
-  fnn_use(before);
-  return live;
-}
-
 /* The collector sees boxes of a few bytes; this sees their tensors.  What was
 ** released, or found by a cycle of Lua's own, was made and is not held: only
 ** what has stayed counts.  It is never more than what was made. */
@@ -129,12 +122,12 @@ void collect_if_due (lua_State *L, Lib *lib) {
   uint64_t due = (uint64_t)32 << 20, live;
   if (lib->collected_live / 2 > due) due = lib->collected_live / 2;
   if (c->since_collect <= due || lib->collecting || c->frame != NULL) return;
-  live = live_bytes(c);
+  live = memory_live(c);
   c->since_collect =
       live > lib->collected_live ? live - lib->collected_live : 0;
   if (c->since_collect <= due || !collect(L, lib)) return;
   c->since_collect = 0;
-  lib->collected_live = live_bytes(c);
+  lib->collected_live = memory_live(c);
 }
 
 /* }====================================================== */

@@ -38,6 +38,7 @@ typedef enum Kind {
   DATASET,
   LOADER,
   READER, /* a safetensors file */
+  CAPTURE,
   KINDS
 } Kind;
 
@@ -206,6 +207,9 @@ int raise_option (lua_State *L, const char *fmt, ...);
 /* An options table: the last argument, of string keys; 0 when absent.  Raises
 ** for a key that is not among names (NULL-ended), naming the nearest. */
 int options (lua_State *L, int i, const char *const *names);
+/* The same, or the string keys of the list at i when there is nothing at next:
+** fnn.zeros{ 2, 3, device = "cuda" }.  May push a table. */
+int list_options (lua_State *L, int i, int next, const char *const *names);
 /* Its fields; o is what options returned. */
 bool opt_boolean (lua_State *L, int o, const char *name, bool d);
 double opt_number (lua_State *L, int o, const char *name, double d);
@@ -227,9 +231,9 @@ void conv_options (lua_State *L, int o, int dims, const int64_t *size,
 /* A list of tensors in a table, as an array inside a userdata that is pushed.
 ** *n is how many. */
 fnn_Tensor **checktensors (lua_State *L, int i, int *n);
-/* Ids: an integer tensor, or a table of integers, which becomes one.  Pushes
-** the box of that tensor. */
-fnn_Tensor *checkids (lua_State *L, int i);
+/* Ids: an integer tensor, or a table of integers, which becomes one on d.
+** Pushes the box of that tensor. */
+fnn_Tensor *checkids (lua_State *L, int i, const fnn_Device *d);
 
 /* }====================================================== */
 
@@ -321,6 +325,7 @@ void collect_if_due (lua_State *L, Lib *lib);
 void open_tensor (lua_State *L);
 void open_graph (lua_State *L);
 void open_memory (lua_State *L);
+void open_device (lua_State *L);
 void open_random (lua_State *L);
 void open_math (lua_State *L);
 void open_norm (lua_State *L);
@@ -335,6 +340,9 @@ void open_clip (lua_State *L);
 void open_data (lua_State *L);
 void open_io (lua_State *L);
 void open_file (lua_State *L);
+
+/* Pushes what graph_step.lua needs of the engine. */
+void push_capture (lua_State *L);
 
 /* The values of a tensor as text. */
 int tensor_tostring (lua_State *L);

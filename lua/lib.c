@@ -139,7 +139,8 @@ static int load_module (lua_State *L) {
 static const char *const class_names[KINDS] = { "Tensor",    "Param",
                                                 "Generator", "Module",
                                                 "Optimizer", "Dataset",
-                                                "Loader",    "Reader" };
+                                                "Loader",    "Reader",
+                                                "Capture" };
 
 /* nearest(name, list): the string of the list nearest to name, or nil */
 static int nearest (lua_State *L) {
@@ -189,10 +190,12 @@ static const luaL_Reg internal_functions[] = {
 };
 
 static void push_internals (lua_State *L) {
-  lua_createtable(L, 0, KINDS + 4);
+  lua_createtable(L, 0, KINDS + 6);
   addfunctions(L, internal_functions);
   push_nn(L);
   lua_setfield(L, -2, "nn");
+  push_capture(L);
+  lua_setfield(L, -2, "capture");
   for (int k = 0; k < KINDS; k++) {
     pushmethods(L, (Kind)k);
     lua_setfield(L, -2, class_names[k]);
@@ -277,6 +280,7 @@ static int open_parts (lua_State *L) {
   open_tensor(L);
   open_graph(L);
   open_memory(L);
+  open_device(L);
   open_random(L);
   open_math(L);
   open_norm(L);

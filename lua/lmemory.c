@@ -173,18 +173,27 @@ static int memory_scope (lua_State *L) {
 
 /* }====================================================== */
 
-/* fnn.memory(): bytes live, idle, peak and limit; objects and nodes alive;
-** conversions of memory order so far */
+/* The device that is named at i; without a name the CPU. */
+static const fnn_Device *device_at (lua_State *L, int i) {
+  return lua_isnoneornil(L, i) ? device_cpu() : checkdevice(L, i);
+}
+
+/* fnn.memory([device]): bytes live, idle, held, peak and limit; blocks asked
+** of the system so far; objects and nodes alive; conversions of memory order
+** so far */
 static int memory_memory (lua_State *L) {
   fnn_Memory m;
-  guard(L, m = fnn_memory());
+  const fnn_Device *d = device_at(L, 1);
+  guard(L, m = fnn_device_memory(d));
   const struct {
     const char *name;
     uint64_t value;
   } fields[] = { { "live", m.live },
                  { "idle", m.idle },
+                 { "held", m.live + m.idle },
                  { "peak", m.peak },
                  { "limit", m.limit },
+                 { "allocations", m.allocations },
                  { "objects", m.objects },
                  { "nodes", m.nodes },
                  { "conversions", m.conversions } };
@@ -196,22 +205,35 @@ static int memory_memory (lua_State *L) {
   return 1;
 }
 
-/* fnn.set_memory_limit([bytes]): 0 or nothing is no limit */
+/* fnn.set_memory_limit([bytes [, device]]): 0 or nothing is no limit */
 static int memory_set_limit (lua_State *L) {
   lua_Integer n = luaL_optinteger(L, 1, 0);
+  const fnn_Device *d = device_at(L, 2);
   luaL_argcheck(L, n >= 0, 1, "expected 0 bytes or more");
-  guard(L, fnn_memory_limit((uint64_t)n));
+  guard(L, fnn_device_memory_limit(d, (uint64_t)n));
   return 0;
 }
 
+/* fnn.trim([device]): gives idle memory back */
 static int memory_trim (lua_State *L) {
-  guard(L, fnn_trim());
+  const fnn_Device *d = device_at(L, 1);
+  guard(L, fnn_device_trim(d));
   return 0;
 }
 
-/* fnn.reset_peak_memory(): the peak becomes what is live now */
+/* fnn.empty_cache([device]): collects what nothing reaches, then trims */
+static int memory_empty_cache (lua_State *L) {
+  const fnn_Device *d =
+      lua_isnoneornil(L, 1) ? getlib(L)->device : checkdevice(L, 1);
+  collect(L, getlib(L));
+  guard(L, fnn_device_trim(d));
+  return 0;
+}
+
+/* fnn.reset_peak_memory([device]): the peak becomes what is live now */
 static int memory_reset_peak (lua_State *L) {
-  guard(L, fnn_memory_peak_reset());
+  const fnn_Device *d = device_at(L, 1);
+  guard(L, fnn_device_memory_peak_reset(d));
   return 0;
 }
 
@@ -220,6 +242,7 @@ static const luaL_Reg functions[] = { { "memory", memory_memory },
                                       { "reset_peak_memory",
                                         memory_reset_peak },
                                       { "trim", memory_trim },
+                                      { "empty_cache", memory_empty_cache },
                                       { "scope", memory_scope },
                                       { NULL, NULL } };
 

@@ -3,6 +3,7 @@
 -- that no op goes without.
 
 local fnn = require "fnn"
+local coverage = require "spec.support.coverage"
 local gradcases = require "spec.support.gradcases"
 local layouts = require "spec.support.layouts"
 
@@ -36,66 +37,11 @@ end)
 -- Coverage
 -- =======================================================
 
-local function words(text)
-  local set = {}
-  for word in text:gmatch "%S+" do set[word] = true end
-  return set
-end
-
-local function listed(set)
-  local names = {}
-  for name in pairs(set) do names[#names + 1] = name end
-  table.sort(names)
-  return table.concat(names, ", ")
-end
-
-local function methods_of_tensors()
-  for _, value in pairs(debug.getregistry()) do
-    if type(value) == "table" and rawget(value, "__name") == "fnn.Tensor" then
-      return value.methods
-    end
-  end
-end
-
--- Functions of fnn that are no methods, but ops: the rest makes tensors, or
--- does not compute.
-local functions = words "cat stack einsum record"
-local others = words [[
-  Function Generator Network Param arange default_generator detect_anomaly
-  enable_grad evaluate eye clock fit fmt full grad gradcheck is_grad_enabled
-  is_tensor kaiming linspace manual_seed memory no_grad normal ones ones_like
-  progress rand randint randn randperm repl reset_peak_memory scope
-  set_default_device set_default_dtype set_exact_convolution
-  set_memory_limit summary tensor threads trim uniform xavier zeros zeros_like
-]]
-
 -- A layout that an op cannot have, with the reason.
 local impossible = {}
 
--- The derivatives in the sources whose name is not the method's.
-local method_of = {
-  cast = "to",
-  to_device = "to",  -- to another device, where there is one
-}
-
--- The names of rules in the sources, { "softmax", softmax_back }.
-local function rules()
-  local found = {}
-  local list = assert(io.popen("ls src/*/*.c"))
-  for path in list:lines() do
-    local file = assert(io.open(path))
-    local text = file:read "a"
-    for name in text:gmatch 'Rule [%w_]+ = { "([%w_]+)", [%w_]+ }' do
-      found[name] = true
-    end
-    file:close()
-  end
-  list:close()
-  return found
-end
-
 describe("the gradient check", function()
-  local plain, cells = words(gradcases.plain), {}
+  local plain, cells = coverage.words(gradcases.plain), {}
   for _, case in ipairs(gradcases.cases) do
     cells[case.op] = cells[case.op] or {}
     for _, layout in ipairs(layouts.names) do
@@ -113,50 +59,19 @@ describe("the gradient check", function()
   end
 
   it("has a case for each method, or knows it as plain data", function()
-    local missing = {}
-    for name in pairs(methods_of_tensors()) do
-      local is_form = name:find "_$" or name:find "^try_"
-      if not is_form and not cells[name] and not plain[name] then
-        missing[name] = true
-      end
-    end
-    assert.equal("", listed(missing))
+    assert.equal("", coverage.methods(cells, plain))
   end)
 
   it("has a case for each function that is an op", function()
-    local missing, methods = {}, methods_of_tensors()
-    for name, value in pairs(fnn) do
-      if type(value) == "function" and not methods[name] and
-         not name:find "^try_" and not others[name] and
-         not cells[name] then
-        missing[name] = true
-      end
-    end
-    for name in pairs(functions) do
-      if not cells[name] then missing[name] = true end
-    end
-    assert.equal("", listed(missing))
+    assert.equal("", coverage.functions(cells))
   end)
 
   it("has a case for each loss", function()
-    local missing, count = {}, 0
-    for name, class in pairs(fnn.nn) do
-      if name:find "Loss$" then
-        count = count + 1
-        if not cells[class.loss] then missing[name] = true end
-      end
-    end
-    assert.is_true(count > 20)
-    assert.equal("", listed(missing))
+    assert.equal("", coverage.losses(cells))
   end)
 
   it("has a case for each derivative in the sources", function()
-    local missing, found = {}, rules()
-    assert.is_true(found.softmax)
-    for name in pairs(found) do
-      if not cells[method_of[name] or name] then missing[name] = true end
-    end
-    assert.equal("", listed(missing))
+    assert.equal("", coverage.rules(cells))
   end)
 
   it("leaves no cell empty", function()
@@ -169,11 +84,11 @@ describe("the gradient check", function()
         end
       end
     end
-    assert.equal("", listed(empty))
+    assert.equal("", coverage.listed(empty))
   end)
 
   it("knows nothing that is not there", function()
-    local gone, methods = {}, methods_of_tensors()
+    local gone, methods = {}, coverage.methods_of_tensors()
     for name in pairs(plain) do
       if not methods[name] or cells[name] then gone[name] = true end
     end
@@ -183,7 +98,7 @@ describe("the gradient check", function()
         gone[name] = true
       end
     end
-    assert.equal("", listed(gone))
+    assert.equal("", coverage.listed(gone))
   end)
 end)
 

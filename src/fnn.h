@@ -131,18 +131,26 @@ FNN_API void fnn_close (fnn_Context *c);
 FNN_API fnn_Context *fnn_use (fnn_Context *c);
 FNN_API fnn_Context *fnn_current (void);
 
-/* Bytes held: by live storage and objects, idle in the cache, and the
-** highest live ever. */
+/* Bytes held on the CPU: by live storage and objects, idle in the cache, and
+** the highest live ever. */
 typedef struct fnn_Memory {
   uint64_t live, idle, peak, limit;
   uint64_t objects, nodes; /* engine objects and graph nodes alive */
   uint64_t conversions;    /* of tensors to another memory order, so far */
+  uint64_t allocations;    /* blocks that were asked of the system, so far */
 } fnn_Memory;
 
 FNN_API fnn_Memory fnn_memory (void);
 FNN_API void fnn_memory_limit (uint64_t bytes);
 FNN_API void fnn_memory_peak_reset (void);
 FNN_API void fnn_trim (void); /* gives idle memory back to the system */
+
+/* The same of one device, each of which has its own limit; d NULL: the CPU. */
+typedef struct fnn_Device fnn_Device;
+FNN_API fnn_Memory fnn_device_memory (const fnn_Device *d);
+FNN_API void fnn_device_memory_limit (const fnn_Device *d, uint64_t bytes);
+FNN_API void fnn_device_memory_peak_reset (const fnn_Device *d);
+FNN_API void fnn_device_trim (const fnn_Device *d);
 
 FNN_API void fnn_report (fnn_Level level, const char *fmt, ...)
     FNN_PRINTF(2, 3); /* to the host's log */
@@ -194,12 +202,29 @@ FNN_API size_t fnn_dtype_size (fnn_Dtype t);
 /* The dtype of a result with operands of dtypes a and b. */
 FNN_API fnn_Dtype fnn_promote (fnn_Dtype a, fnn_Dtype b);
 
-typedef struct fnn_Device fnn_Device;
-
-/* "cpu", "cuda", "cuda:1".  Throws FNN_EDEVICE if there is none. */
+/* "cpu", "cuda", "cuda:1".  Throws FNN_EDEVICE, and says why, if there is
+** none. */
 FNN_API const fnn_Device *fnn_device (const char *name);
 FNN_API const char *fnn_device_name (const fnn_Device *d);
+/* The first card, or the CPU where there is none. */
 FNN_API const fnn_Device *fnn_best_device (void);
+
+/* The devices there are: the CPU is the first. */
+FNN_API int fnn_device_count (void);
+FNN_API const fnn_Device *fnn_device_at (int i);
+
+/* What a device says of itself. */
+typedef struct fnn_DeviceInfo {
+  char model[256];      /* "NVIDIA H200"; of the CPU, the kernels in use */
+  uint64_t total, free; /* bytes of its memory; free for all who use it */
+  int major, minor;     /* the compute capability of a card, 9.0 */
+  int driver;           /* the CUDA version that its driver knows: 13000 */
+} fnn_DeviceInfo;
+
+FNN_API fnn_DeviceInfo fnn_device_info (const fnn_Device *d);
+
+/* Waits until a device has done all that it was asked for. */
+FNN_API void fnn_synchronize (const fnn_Device *d);
 
 /* Random numbers are counter-based: a generator is a seed and a counter.
 ** "philox" is the engine's own; "torch" is mt19937 with PyTorch's sampling,
@@ -217,6 +242,32 @@ FNN_API const char *fnn_generator_kind (const fnn_Generator *g);
 typedef struct fnn_Tensor fnn_Tensor;
 FNN_API fnn_Tensor *fnn_generator_state (const fnn_Generator *g);
 FNN_API void fnn_generator_restore (fnn_Generator *g, fnn_Tensor *state);
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** Steps that are recorded once and replayed
+** =======================================================
+*/
+
+/* What is asked of a card from fnn_capture_begin to fnn_capture_end, on the
+** current context, is written down and not done; fnn_capture_end does it, and
+** each fnn_capture_replay again, as one piece of work: from the same tensors
+** into the same tensors, with the next random numbers, and in an optimizer's
+** step with the options and counts of then.  Meanwhile reading a value,
+** copying from or to the host and waiting throw FNN_EGRAPH.  After a throw
+** fnn_capture_stop gives up what was being recorded.
+**
+** fnn_capture_replay returns false, and does nothing, when the recording does
+** not hold any more (a generator has another seed, an optimizer other
+** parameters or another state): record the step anew. */
+typedef struct fnn_Capture fnn_Capture;
+
+FNN_API fnn_Capture *fnn_capture_begin (const fnn_Device *d);
+FNN_API void fnn_capture_end (fnn_Capture *c);
+FNN_API void fnn_capture_stop (void);
+FNN_API bool fnn_capture_replay (fnn_Capture *c);
 
 /* }====================================================== */
 

@@ -37,19 +37,28 @@ local function list(y)
   return { y }
 end
 
+-- f with new tensors made on d.
+local function made_on(d, f, ...)
+  fnn.set_default_device(d)
+  local results = table.pack(pcall(f, ...))
+  fnn.set_default_device "cpu"
+  if not results[1] then error(results[2], 0) end
+  return table.unpack(results, 2, results.n)
+end
+
 -- What f gives on d and the gradients of its inputs, all as CPU tensors in
 -- f64 or as they are where they are no floats.
 local function run(f, inputs, d, t, back)
   local xs, results = {}, {}
   for i, x in ipairs(inputs) do xs[i] = leaf(x, d, t, back) end
-  local outputs = list(f(table.unpack(xs)))
+  local outputs = list(made_on(d, f, table.unpack(xs)))
   for i, y in ipairs(outputs) do
     if type(y) == "number" then y = fnn.tensor(y, { dtype = "f64" }) end
     results[i] = { "output " .. i, y }
     if back and is_float(y) and y:has_graph() then
       local g = fnn.Generator(100 + i)
       local gy = fnn.randn(y:shape(), { generator = g })
-      y:backward(gy:to(y:dtype()):to(d))
+      y:backward(gy:to(y:dtype(), y:device()))
     end
   end
   for i, x in ipairs(xs) do

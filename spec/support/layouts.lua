@@ -99,19 +99,25 @@ function layouts.shapes(case, layout)
   return shapes
 end
 
--- Checks the gradients of a case in one layout.
-function layouts.check(case, layout)
+-- The inputs of a case in one layout, and what it computes of them.
+function layouts.make(case, layout)
   local leaves, views = {}, {}
   for i, shape in ipairs(layouts.shapes(case, layout)) do
     local domain = case.domains and case.domains[i] or case.domain or "any"
     leaves[i], views[i] = makers[layout](values(shape, domain, i), case)
   end
   local f = computed(case, layout)
-  return fnn.gradcheck(function(...)
+  return leaves, function(...)
     local x = { ... }
     for i, view in ipairs(views) do x[i] = view(x[i]) end
     return f(table.unpack(x))
-  end, leaves, case.check)
+  end
+end
+
+-- Checks the gradients of a case in one layout.
+function layouts.check(case, layout)
+  local leaves, f = layouts.make(case, layout)
+  return fnn.gradcheck(f, leaves, case.check)
 end
 
 return layouts

@@ -101,23 +101,36 @@ fnn_Context *fnn_use (fnn_Context *c) {
 
 fnn_Context *fnn_current (void) { return context_now; }
 
-fnn_Memory fnn_memory (void) {
+uint64_t memory_live (fnn_Context *c) {
+  return account_live(c->account) - c->tiny_bytes - c->spare;
+}
+
+static const fnn_Device *device_or_cpu (const fnn_Device *d) {
+  return d != NULL ? d : device_cpu();
+}
+
+fnn_Memory fnn_device_memory (const fnn_Device *d) {
   fnn_Context *c = context();
   fnn_Memory m;
-  account_memory(c->account, &m);
-  m.live -= c->tiny_bytes;
-  m.idle += c->tiny_bytes;
-  m.live -= c->spare;
-  m.idle += c->spare;
+  d = device_or_cpu(d);
+  account_memory(c->account, d, &m);
+  if (d->host) {
+    m.live -= c->tiny_bytes + c->spare;
+    m.idle += c->tiny_bytes + c->spare;
+  }
   m.objects = c->objects;
   m.nodes = c->nodes;
   m.conversions = c->conversions;
   return m;
 }
 
-void fnn_memory_limit (uint64_t bytes) {
-  account_limit(context()->account, bytes);
+fnn_Memory fnn_memory (void) { return fnn_device_memory(NULL); }
+
+void fnn_device_memory_limit (const fnn_Device *d, uint64_t bytes) {
+  account_limit(context()->account, device_or_cpu(d), bytes);
 }
+
+void fnn_memory_limit (uint64_t bytes) { fnn_device_memory_limit(NULL, bytes); }
 
 bool fnn_exact_convolution (bool on) {
   fnn_Context *c = context();
@@ -126,14 +139,23 @@ bool fnn_exact_convolution (bool on) {
   return was;
 }
 
-void fnn_memory_peak_reset (void) { account_peak_reset(context()->account); }
-
-void fnn_trim (void) {
-  fnn_Context *c = context();
-  object_free_lists(c);
-  memory_free_tiny(c);
-  account_trim(c->account);
+void fnn_device_memory_peak_reset (const fnn_Device *d) {
+  account_peak_reset(context()->account, device_or_cpu(d));
 }
+
+void fnn_memory_peak_reset (void) { fnn_device_memory_peak_reset(NULL); }
+
+void fnn_device_trim (const fnn_Device *d) {
+  fnn_Context *c = context();
+  d = device_or_cpu(d);
+  if (d->host) {
+    object_free_lists(c);
+    memory_free_tiny(c);
+  }
+  account_trim(c->account, d);
+}
+
+void fnn_trim (void) { fnn_device_trim(NULL); }
 
 void fnn_report (fnn_Level level, const char *fmt, ...) {
   fnn_Context *c = context();

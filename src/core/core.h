@@ -7,6 +7,7 @@
 ** tensor.c    storage and tensors; shape.c their geometry; dtype.c dtypes
 ** param.c     parameters; graph.c nodes and the walk back
 ** device.c    the table of kernels of each device
+** capture.c   steps that are recorded once and replayed
 ** threads.c   the pool of threads; cancel.c the token
 ** random.c    generators; torch.c the one of PyTorch */
 
@@ -95,6 +96,7 @@ void frame_room (size_t n) LENT(frame_room);
 bool frame_try_adopt (void *o) LENT(frame_try_adopt);
 
 typedef struct Account Account;
+typedef struct Arena Arena;
 typedef struct Node Node;
 
 enum {
@@ -138,6 +140,9 @@ struct fnn_Context {
   fnn_Storage *tiny[TINY_CLASSES]; /* freed tiny storages (memory.c) */
   uint64_t tiny_bytes;
   uint64_t conversions; /* copies from one memory order to the other */
+  Arena *arena;         /* of the step that is being recorded, or NULL */
+  fnn_Capture *capture; /* the step itself */
+  const fnn_Device *capture_device;
 };
 
 /* The calling thread's context. */
@@ -168,14 +173,24 @@ void *mem_grow (void *p, size_t old, size_t bytes);
 Account *account_new (const fnn_Host *host);
 Account *account_retain (Account *a);
 void account_release (Account *a);
-void account_memory (Account *a, fnn_Memory *m);
-void account_limit (Account *a, uint64_t bytes);
-void account_peak_reset (Account *a);
-void account_trim (Account *a);
+void account_memory (Account *a, const fnn_Device *d, fnn_Memory *m);
+void account_limit (Account *a, const fnn_Device *d, uint64_t bytes);
+void account_peak_reset (Account *a, const fnn_Device *d);
+void account_trim (Account *a, const fnn_Device *d); /* NULL: all */
+uint64_t account_live (Account *a);                  /* on all devices */
 void *account_alloc (Account *a, size_t bytes); /* uncounted; NULL: none */
 void account_free (Account *a, void *p, size_t bytes);
 
 void memory_free_tiny (fnn_Context *c); /* what c keeps for itself */
+
+/* Bytes that c's account has live, on whatever device. */
+uint64_t memory_live (fnn_Context *c) LENT(memory_live);
+
+/* The storage of a step that is recorded in c on d, from now to arena_close;
+** arena_free when it will not be replayed any more. */
+Arena *arena_open (fnn_Context *c, const fnn_Device *d); /* NULL: no memory */
+void arena_close (fnn_Context *c);
+void arena_free (Arena *a);
 
 bool mem_checking (void); /* the build, or FNN_CACHE=0, recycles nothing */
 
@@ -207,6 +222,8 @@ struct fnn_Storage {
   void *data;
   size_t bytes;
   size_t capacity;                       /* what the allocator gave */
+  uint64_t birth;                        /* on a card: which it was */
+  struct Arena *arena;                   /* the recording that it is of */
   void (*release)(void *ud, void *data); /* the host's, for wrapped memory */
   void *ud;
 };
@@ -421,6 +438,7 @@ typedef struct Slot {
 typedef struct Derived {
   struct Derived *next;
   const void *key;
+  const fnn_Capture *capture; /* the recording that it was made in, or NULL */
   Object *o; /* retained */
 } Derived;
 
@@ -546,9 +564,13 @@ typedef enum Formula {
   FORMULA_COUNT
 } Formula;
 
-/* Where a draw of random numbers starts. */
+/* Where a draw of random numbers starts.  A kernel on a card begins at block
+** counter + (ahead != NULL ? *ahead : 0): ahead points to a word of the card
+** that each replay of a captured step moves on.  NULL everywhere else; the CPU
+** does not look at it. */
 typedef struct Draw {
   uint64_t seed, counter;
+  const uint64_t *ahead;
 } Draw;
 
 /* Everything one device can do.  Each line of kernels.def is a field. */
@@ -560,9 +582,41 @@ typedef struct Kernels {
 #undef KERNEL_ANY
 } Kernels;
 
+/* What a device can do whose memory is not the process's, beside computing.
+** Its work is done in the order of the calls, on a queue of its own; copies
+** from pinned memory have a second queue, beside the first.  An event marks a
+** place in the work of a queue. */
+typedef struct Event Event;
+typedef struct Recording Recording;
+
+typedef struct Queues {
+  void (*describe)(const fnn_Device *d, fnn_DeviceInfo *info);
+  void (*synchronize)(const fnn_Device *d); /* all work is done */
+  /* Memory of the host that the device reads by itself.  NULL: none left. */
+  void *(*pin)(const fnn_Device *d, size_t bytes);
+  void (*unpin)(const fnn_Device *d, void *p);
+  Event *(*event)(const fnn_Device *d);
+  void (*event_free)(const fnn_Device *d, Event *e);
+  /* The second queue: copies come after what is computed so far, which e
+  ** marks; and e marks their end. */
+  void (*copy_after)(const fnn_Device *d, Event *e);
+  void (*copy)(const fnn_Device *d, void *to, const void *pinned, size_t n);
+  void (*copy_mark)(const fnn_Device *d, Event *e);
+  /* What is computed from now on comes after e. */
+  void (*compute_after)(const fnn_Device *d, Event *e);
+  /* Whether e has passed; waits for it when wait is set. */
+  bool (*passed)(const fnn_Device *d, Event *e, bool wait);
+  /* Work that is written down instead of done, then done again and again. */
+  void (*record)(const fnn_Device *d);
+  Recording *(*recorded)(const fnn_Device *d);
+  void (*record_stop)(const fnn_Device *d); /* ends it, whatever its state */
+  void (*replay)(const fnn_Device *d, Recording *r);
+  void (*recording_free)(const fnn_Device *d, Recording *r);
+} Queues;
+
 struct fnn_Device {
   char name[16];
-  int index;
+  int index;                 /* among all devices; the CPU is 0 */
   bool host;                 /* its memory is the process's */
   const Kernels *kernels[2]; /* for f64, and for all other dtypes */
   /* Raw memory, and copies between it and the host's. */
@@ -570,7 +624,30 @@ struct fnn_Device {
   void (*free)(const fnn_Device *d, void *p, size_t bytes);
   void (*upload)(const fnn_Device *d, void *to, const void *from, size_t n);
   void (*download)(const fnn_Device *d, void *to, const void *from, size_t n);
+  const Queues *queues; /* NULL where host is set */
 };
+
+/* The step that this context records, if it is one of x's device. */
+static inline fnn_Capture *capture_of (const Tensor *x) {
+  fnn_Context *c = context_now;
+  return c->capture != NULL && c->capture_device == x->storage->device
+             ? c->capture
+             : NULL;
+}
+
+/* What brings a recorded step up to date before it is done: first for the
+** first time, when all that the recording did on the host is still true. */
+typedef struct Refresh {
+  bool (*holds)(void *ud); /* whether it can; changes nothing.  NULL: always */
+  void (*update)(void *ud, bool first);
+  void (*done)(void *ud); /* at the end, or when capture_before throws */
+  void *ud;
+} Refresh;
+void capture_before (fnn_Capture *c, const Refresh *r);
+/* Replays write s. */
+void capture_written (fnn_Capture *c, fnn_Storage *s);
+/* Where the card finds how far g is ahead of the recording; g draws. */
+const uint64_t *capture_draw (fnn_Capture *c, fnn_Generator *g);
 
 /* Raw pages of the system, aligned to 64 bytes; zeroed or not.  NULL: none. */
 void *mem_pages (size_t bytes);
@@ -581,8 +658,12 @@ const fnn_Device *device_cpu (void) LENT(device_cpu);
 #define kernel(x, name) \
   ((x)->storage->device->kernels[(x)->dtype != FNN_F64]->name)
 
-/* Called by a second device's table when the engine starts. */
-void device_register (const fnn_Device *d);
+/* A second kind of device.  Its file tells, before main, how they are found:
+** find is called once, when one is asked for, since asking a driver takes
+** long.  It registers them in order, or says why there is none. */
+void device_finder (void (*find)(void));
+void device_register (fnn_Device *d);
+void device_missing (const char *why);
 
 /* }====================================================== */
 
@@ -625,6 +706,10 @@ struct fnn_Generator {
   uint64_t seed, counter; /* counter: of the next block of Philox */
   Mersenne torch[];       /* one, or none */
 };
+
+/* The largest value of dtype t below b, which is a value of it, or a if that
+** is not less: what rounding must not take a uniform number of [a, b) past. */
+double random_most (fnn_Dtype t, double a, double b);
 
 /* The generator's next blocks of 128 bits.  A torch one gives a seed. */
 Draw generator_take (fnn_Generator *g, uint64_t blocks);

@@ -1,41 +1,106 @@
 /* device.c - the devices there are, by name. */
 
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core.h"
 
-enum { DEVICE_MAX = 16 };
+enum { DEVICE_MAX = 15 };
 
-/* Written by constructors before main, then only read. */
-static const fnn_Device *devices[DEVICE_MAX];
-static int ndevices;
+/* What a second kind of device has told of itself; written once. */
+static struct Devices {
+  void (*find)(void);
+  pthread_once_t once;
+  fnn_Device *list[DEVICE_MAX]; /* without the CPU */
+  int count;
+  char why[256]; /* why there are none */
+} devices = { .once = PTHREAD_ONCE_INIT };
 
-void device_register (const fnn_Device *d) {
-  if (ndevices < DEVICE_MAX) devices[ndevices++] = d;
+void device_finder (void (*find)(void)) { devices.find = find; }
+
+void device_register (fnn_Device *d) {
+  if (devices.count == DEVICE_MAX) return;
+  devices.list[devices.count++] = d;
+  d->index = devices.count;
+}
+
+void device_missing (const char *why) {
+  snprintf(devices.why, sizeof devices.why, "%s", why);
+}
+
+static void find (void) {
+  if (devices.find != NULL) devices.find();
+}
+
+static int count (void) {
+  pthread_once(&devices.once, find);
+  return devices.count;
 }
 
 static bool same (const char *a, const char *b) { return strcmp(a, b) == 0; }
 
-const fnn_Device *fnn_device (const char *name) {
-  if (same(name, "cpu")) return device_cpu();
-  const char *full = same(name, "cuda") ? "cuda:0" : name;
-  for (int i = 0; i < ndevices; i++)
-    if (same(devices[i]->name, full)) return devices[i];
-  if (strncmp(name, "cuda", 4) != 0)
+FNN_NORETURN static void no_device (const char *name) {
+  const char *number = name + strlen("cuda");
+  if (strncmp(name, "cuda", 4) != 0 ||
+      (*number != '\0' && (*number != ':' ||
+                           strspn(number + 1, "0123456789") !=
+                               strlen(number + 1) ||
+                           number[1] == '\0')))
     fnn_throw(FNN_EDEVICE, "unknown device '%s' (expected cpu or cuda:N)",
               name);
-  if (ndevices == 0)
+  if (devices.find == NULL)
     fnn_throw(FNN_EDEVICE,
               "device '%s': this build of fnn has no CUDA "
               "(make CUDA=1 builds it in)",
               name);
-  fnn_throw(FNN_EDEVICE, "device '%s': there are only %d CUDA devices", name,
-            ndevices);
+  if (devices.count == 0)
+    fnn_throw(FNN_EDEVICE, "device '%s': %s", name, devices.why);
+  fnn_throw(FNN_EDEVICE, "device '%s': there %s only %d CUDA device%s", name,
+            devices.count == 1 ? "is" : "are", devices.count,
+            devices.count == 1 ? "" : "s");
+}
+
+const fnn_Device *fnn_device (const char *name) {
+  if (same(name, "cpu")) return device_cpu();
+  const char *full = same(name, "cuda") ? "cuda:0" : name;
+  int n = count();
+  for (int i = 0; i < n; i++)
+    if (same(devices.list[i]->name, full)) return devices.list[i];
+  no_device(name);
 }
 
 const char *fnn_device_name (const fnn_Device *d) { return d->name; }
 
 const fnn_Device *fnn_best_device (void) {
-  return ndevices > 0 ? devices[0] : device_cpu();
+  return count() > 0 ? devices.list[0] : device_cpu();
+}
+
+int fnn_device_count (void) { return count() + 1; }
+
+const fnn_Device *fnn_device_at (int i) {
+  if (i < 0 || i > count())
+    fnn_throw(FNN_EARG, "device_at: there are %d devices (got %d)",
+              count() + 1, i);
+  return i == 0 ? device_cpu() : devices.list[i - 1];
+}
+
+static void describe_cpu (fnn_DeviceInfo *info) {
+  uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+  snprintf(info->model, sizeof info->model, "CPU (%s kernels)", fnn_isa());
+  info->total = (uint64_t)sysconf(_SC_PHYS_PAGES) * page;
+  info->free = (uint64_t)sysconf(_SC_AVPHYS_PAGES) * page;
+}
+
+fnn_DeviceInfo fnn_device_info (const fnn_Device *d) {
+  fnn_DeviceInfo info = { .major = 0 };
+  if (d->host) describe_cpu(&info);
+  else d->queues->describe(d, &info);
+  return info;
+}
+
+void fnn_synchronize (const fnn_Device *d) {
+  if (!d->host) d->queues->synchronize(d);
 }

@@ -12,8 +12,13 @@
 ** lock, counted and holding its account as if it were in use; fnn_memory
 ** tells it as idle.
 **
+** Each device has lists, counters and a limit of its own.  On a card a freed
+** block may be handed out while work that uses it still waits: what uses it
+** next comes later in the same queue (queues.c of cuda tells of the other).
+**
 ** When an allocation fails: the host reclaims, the cache is trimmed, one more
-** try, then a throw that says what was asked, held and allowed.
+** try, then a throw that says what was asked, held, allowed and, on a card,
+** free.
 **
 ** Under ASan the cache is off, and with FNN_CACHE=0 (for valgrind), so that a
 ** use after free is seen. */
@@ -30,6 +35,7 @@ enum {
   ALIGN = 64,
   HUGE_PAGE = 2 << 20,
   CLASS_MIN = 64,   /* bytes of the smallest class */
+  CARD_MIN = 512,   /* the same on a card, which has no smaller blocks */
   CLASSES = 8 * 48, /* to 2^53 bytes: no machine has as many */
   DEVICES = 16,
   TINY_MAX = 1024,    /* bytes of a tiny storage: the last of TINY_CLASSES */
@@ -38,16 +44,38 @@ enum {
 
 static const uint64_t IDLE_MIN = 64 << 20, ERA = 8;
 
-struct Account {
-  atomic_int refs; /* contexts and storages */
-  fnn_Host host;
-  _Atomic uint64_t live, peak, limit;
-  pthread_mutex_t lock; /* of what follows */
+/* What an account holds on one device. */
+typedef struct Pool {
+  _Atomic uint64_t live, peak, limit, allocations;
+  /* Under the account's lock: */
   uint64_t idle;
   uint64_t crest, last_crest; /* the most that was live this era, and last */
   uint64_t freed;             /* bytes, this era */
   fnn_Storage *newest, *oldest;
-  fnn_Storage *free[DEVICES][CLASSES];
+  fnn_Storage *free[CLASSES];
+} Pool;
+
+struct Account {
+  atomic_int refs; /* contexts and storages */
+  fnn_Host host;
+  _Atomic uint64_t births; /* of storages on cards, so far */
+  pthread_mutex_t lock;
+  Arena *_Atomic arenas; /* open or kept, the latest first */
+  Pool pool[DEVICES];
+};
+
+/* Storage of a step that is recorded, and replayed while the arena is kept.
+** The replays use the addresses of the recording, so what is released goes to
+** lists of the arena and is handed out again to the recording alone; so does,
+** not to be handed out, what was there before and is released later. */
+struct Arena {
+  Arena *next; /* of the account */
+  Account *account;
+  const fnn_Device *device;
+  uint64_t start; /* what was born before may be used by the recording */
+  bool open, kept;
+  int64_t lent; /* storages out of it that are in use */
+  fnn_Storage *free[CLASSES], *held;
 };
 
 /*
@@ -91,7 +119,7 @@ Account *account_new (const fnn_Host *host) {
   memset(a, 0, sizeof *a);
   a->refs = 1;
   a->host = h;
-  a->limit = h.memory_limit;
+  a->pool[0].limit = h.memory_limit;
   pthread_mutex_init(&a->lock, NULL);
   return a;
 }
@@ -103,7 +131,7 @@ Account *account_retain (Account *a) {
 
 void account_release (Account *a) {
   if (--a->refs > 0) return;
-  account_trim(a);
+  account_trim(a, NULL);
   pthread_mutex_destroy(&a->lock);
   a->host.alloc(a->host.ud, a, sizeof *a, 0);
 }
@@ -116,27 +144,51 @@ void account_free (Account *a, void *p, size_t bytes) {
   if (p != NULL) a->host.alloc(a->host.ud, p, bytes, 0);
 }
 
-static void count (Account *a, uint64_t bytes) {
-  uint64_t live = atomic_fetch_add(&a->live, bytes) + bytes;
-  uint64_t peak = a->peak;
-  while (live > peak && !atomic_compare_exchange_weak(&a->peak, &peak, live))
+static Pool *pool_of (Account *a, const fnn_Device *d) {
+  return &a->pool[d->index];
+}
+
+static Pool *pool_of_host (Account *a) { return &a->pool[0]; }
+
+static void count (Pool *p, uint64_t bytes) {
+  uint64_t live = atomic_fetch_add(&p->live, bytes) + bytes;
+  uint64_t peak = p->peak;
+  while (live > peak && !atomic_compare_exchange_weak(&p->peak, &peak, live))
     ;
 }
 
-static void uncount (Account *a, uint64_t bytes) { a->live -= bytes; }
+static void uncount (Pool *p, uint64_t bytes) { p->live -= bytes; }
 
-void account_memory (Account *a, fnn_Memory *m) {
+static uint64_t idle_of (Account *a, const Pool *p) {
   pthread_mutex_lock(&a->lock);
-  m->idle = a->idle;
+  uint64_t idle = p->idle;
   pthread_mutex_unlock(&a->lock);
-  m->live = a->live;
-  m->peak = a->peak;
-  m->limit = a->limit;
+  return idle;
 }
 
-void account_limit (Account *a, uint64_t bytes) { a->limit = bytes; }
+void account_memory (Account *a, const fnn_Device *d, fnn_Memory *m) {
+  Pool *p = pool_of(a, d);
+  m->idle = idle_of(a, p);
+  m->live = p->live;
+  m->peak = p->peak;
+  m->limit = p->limit;
+  m->allocations = p->allocations;
+}
 
-void account_peak_reset (Account *a) { a->peak = (uint64_t)a->live; }
+void account_limit (Account *a, const fnn_Device *d, uint64_t bytes) {
+  pool_of(a, d)->limit = bytes;
+}
+
+void account_peak_reset (Account *a, const fnn_Device *d) {
+  Pool *p = pool_of(a, d);
+  p->peak = (uint64_t)p->live;
+}
+
+uint64_t account_live (Account *a) {
+  uint64_t live = 0;
+  for (int i = 0; i < DEVICES; i++) live += a->pool[i].live;
+  return live;
+}
 
 /* }====================================================== */
 
@@ -146,9 +198,10 @@ void account_peak_reset (Account *a) { a->peak = (uint64_t)a->live; }
 ** =======================================================
 */
 
-/* The class that holds bytes, and through *capacity its size. */
-static int class_of (size_t bytes, size_t *capacity) {
-  if (bytes < CLASS_MIN) bytes = CLASS_MIN;
+/* The class that holds bytes on d, and through *capacity its size. */
+static int class_of (const fnn_Device *d, size_t bytes, size_t *capacity) {
+  size_t least = d->host ? CLASS_MIN : CARD_MIN;
+  if (bytes < least) bytes = least;
   int e = 63 - __builtin_clzll(bytes); /* 2^e <= bytes */
   size_t step = (size_t)1 << (e - 3);
   size_t k = (bytes - ((size_t)1 << e) + step - 1) / step; /* 0 .. 8 */
@@ -156,29 +209,29 @@ static int class_of (size_t bytes, size_t *capacity) {
   return (e - 6) * 8 + (int)k;
 }
 
-static void unlink_idle (Account *a, fnn_Storage *s, int k) {
+static void unlink_idle (Pool *p, fnn_Storage *s, int k) {
   if (s->prev != NULL) s->prev->next = s->next;
-  else a->free[s->device->index][k] = s->next;
+  else p->free[k] = s->next;
   if (s->next != NULL) s->next->prev = s->prev;
   if (s->newer != NULL) s->newer->older = s->older;
-  else a->newest = s->older;
+  else p->newest = s->older;
   if (s->older != NULL) s->older->newer = s->newer;
-  else a->oldest = s->newer;
-  a->idle -= s->capacity;
+  else p->oldest = s->newer;
+  p->idle -= s->capacity;
 }
 
-static void link_idle (Account *a, fnn_Storage *s, int k) {
-  fnn_Storage **head = &a->free[s->device->index][k];
+static void link_idle (Pool *p, fnn_Storage *s, int k) {
+  fnn_Storage **head = &p->free[k];
   s->prev = NULL;
   s->next = *head;
   if (*head != NULL) (*head)->prev = s;
   *head = s;
   s->newer = NULL;
-  s->older = a->newest;
-  if (a->newest != NULL) a->newest->newer = s;
-  else a->oldest = s;
-  a->newest = s;
-  a->idle += s->capacity;
+  s->older = p->newest;
+  if (p->newest != NULL) p->newest->newer = s;
+  else p->oldest = s;
+  p->newest = s;
+  p->idle += s->capacity;
 }
 
 /* Bytes of the allocation behind a host storage: room to align it. */
@@ -213,14 +266,22 @@ static void block_free (Account *a, fnn_Storage *s) {
   account_free(a, s, sizeof *s);
 }
 
+/* Nothing is freed on a card while a step is recorded there: it would wait for
+** the work that is being written down. */
+static bool is_recorded (Account *a, const Pool *p) {
+  for (Arena *r = a->arenas; r != NULL; r = r->next)
+    if (r->open && pool_of(a, r->device) == p) return true;
+  return false;
+}
+
 /* Frees idle storage, the oldest first, until at most keep bytes are idle. */
-static void trim (Account *a, uint64_t keep) {
+static void trim (Account *a, Pool *p, uint64_t keep) {
   for (;;) {
     pthread_mutex_lock(&a->lock);
-    fnn_Storage *s = a->idle > keep ? a->oldest : NULL;
+    fnn_Storage *s = p->idle > keep && !is_recorded(a, p) ? p->oldest : NULL;
     if (s != NULL) {
       size_t capacity;
-      unlink_idle(a, s, class_of(s->capacity, &capacity));
+      unlink_idle(p, s, class_of(s->device, s->capacity, &capacity));
     }
     pthread_mutex_unlock(&a->lock);
     if (s == NULL) return;
@@ -228,12 +289,16 @@ static void trim (Account *a, uint64_t keep) {
   }
 }
 
-void account_trim (Account *a) { trim(a, 0); }
+void account_trim (Account *a, const fnn_Device *d) {
+  for (int i = 0; i < DEVICES; i++)
+    if (d == NULL || d->index == i) trim(a, &a->pool[i], 0);
+}
 
 static fnn_Storage *take_idle (Account *a, const fnn_Device *d, int k) {
+  Pool *p = pool_of(a, d);
   pthread_mutex_lock(&a->lock);
-  fnn_Storage *s = a->free[d->index][k];
-  if (s != NULL) unlink_idle(a, s, k);
+  fnn_Storage *s = p->free[k];
+  if (s != NULL) unlink_idle(p, s, k);
   pthread_mutex_unlock(&a->lock);
   return s;
 }
@@ -256,6 +321,143 @@ void mem_pages_free (void *p, size_t bytes) {
 
 /*
 ** {======================================================
+** Arenas
+** =======================================================
+*/
+
+/* A block that the recording has released, in use once more. */
+static fnn_Storage *arena_take (Arena *r, size_t bytes) {
+  size_t capacity;
+  int k = class_of(r->device, bytes, &capacity);
+  pthread_mutex_lock(&r->account->lock);
+  fnn_Storage *s = r->free[k];
+  if (s != NULL) {
+    r->free[k] = s->next;
+    r->lent++;
+  }
+  pthread_mutex_unlock(&r->account->lock);
+  if (s == NULL) return NULL;
+  s->refs = 1;
+  s->version = 0;
+  s->readonly = false;
+  s->bytes = bytes;
+  return s;
+}
+
+static void arena_lend (Arena *r, fnn_Storage *s) {
+  pthread_mutex_lock(&r->account->lock);
+  s->arena = r;
+  r->lent++;
+  pthread_mutex_unlock(&r->account->lock);
+}
+
+static void arena_push (fnn_Storage **list, fnn_Storage *s) {
+  s->next = *list;
+  *list = s;
+}
+
+/* The latest recording that may use s, which is not of its own. */
+static Arena *arena_of_older (Account *a, const fnn_Storage *s) {
+  for (Arena *r = a->arenas; r != NULL; r = r->next)
+    if (r->kept && r->device == s->device && s->birth < r->start) return r;
+  return NULL;
+}
+
+static void storage_free (fnn_Storage *s);
+
+static void arena_forget (Arena *r) {
+  Account *a = r->account;
+  account_free(a, r, sizeof *r);
+  account_release(a);
+}
+
+/* Whether a recording keeps s, which nobody else holds.  It stays counted as
+** live: nothing else can have it. */
+static bool arena_keeps (fnn_Storage *s) {
+  Account *a = s->account;
+  Arena *done = NULL;
+  if (s->device->host || (s->arena == NULL && a->arenas == NULL)) return false;
+  pthread_mutex_lock(&a->lock);
+  Arena *r = s->arena;
+  bool keeps = r != NULL && r->kept;
+  if (r != NULL) {
+    size_t capacity;
+    int k = class_of(s->device, s->capacity, &capacity);
+    if (keeps) arena_push(&r->free[k], s);
+    else s->arena = NULL;
+    if (--r->lent == 0 && !r->kept) done = r;
+  }
+  if (!keeps) {
+    r = arena_of_older(a, s);
+    keeps = r != NULL;
+    if (keeps) arena_push(&r->held, s);
+  }
+  pthread_mutex_unlock(&a->lock);
+  if (done != NULL) arena_forget(done);
+  return keeps;
+}
+
+Arena *arena_open (fnn_Context *c, const fnn_Device *d) {
+  Account *a = c->account;
+  Arena *r = account_alloc(a, sizeof *r);
+  if (r == NULL) return NULL;
+  memset(r, 0, sizeof *r);
+  r->account = account_retain(a);
+  r->device = d;
+  r->open = r->kept = true;
+  r->start = a->births + 1;
+  pthread_mutex_lock(&a->lock);
+  r->next = a->arenas;
+  a->arenas = r;
+  pthread_mutex_unlock(&a->lock);
+  c->arena = r;
+  return r;
+}
+
+void arena_close (fnn_Context *c) {
+  if (c->arena == NULL) return;
+  pthread_mutex_lock(&c->account->lock);
+  c->arena->open = false;
+  pthread_mutex_unlock(&c->account->lock);
+  c->arena = NULL;
+}
+
+/* Takes one storage that the arena keeps, or NULL. */
+static fnn_Storage *arena_pop (Arena *r) {
+  for (int k = 0; k <= CLASSES; k++) {
+    fnn_Storage **list = k < CLASSES ? &r->free[k] : &r->held;
+    fnn_Storage *s = *list;
+    if (s == NULL) continue;
+    *list = s->next;
+    return s;
+  }
+  return NULL;
+}
+
+void arena_free (Arena *r) {
+  Account *a = r->account;
+  pthread_mutex_lock(&a->lock);
+  Arena *before = NULL;
+  for (Arena *p = a->arenas; p != r; p = p->next) before = p;
+  if (before != NULL) before->next = r->next;
+  else a->arenas = r->next;
+  r->kept = false;
+  r->lent++; /* so that it stays while it is emptied */
+  pthread_mutex_unlock(&a->lock);
+  for (fnn_Storage *s; (s = arena_pop(r)) != NULL;) {
+    s->arena = NULL;
+    if (!arena_keeps(s)) storage_free(s); /* another recording may */
+  }
+  pthread_mutex_lock(&a->lock);
+  bool done = --r->lent == 0;
+  pthread_mutex_unlock(&a->lock);
+  if (done) arena_forget(r);
+}
+
+/* }====================================================== */
+
+/*
+** {======================================================
 ** Allocation that collects before it gives up
 ** =======================================================
 */
@@ -270,28 +472,44 @@ static const char *size_text (char *to, size_t n, uint64_t bytes) {
   return to;
 }
 
-FNN_NORETURN static void out_of_memory (Account *a, const char *where,
-                                        uint64_t bytes) {
-  char asked[32], held[32], allowed[32];
-  size_text(asked, sizeof asked, bytes);
-  size_text(held, sizeof held, a->live);
-  if (a->limit == 0)
-    fnn_throw(FNN_EMEMORY, "out of memory on %s: asked for %s, holding %s",
-              where, asked, held);
-  size_text(allowed, sizeof allowed, a->limit);
-  fnn_throw(FNN_EMEMORY,
-            "out of memory on %s: asked for %s, holding %s of the %s allowed",
-            where, asked, held, allowed);
+/* " of the 1.0 GB allowed", or nothing where there is no limit. */
+static const char *allowed_text (char *to, size_t n, uint64_t limit) {
+  char size[32];
+  if (limit == 0) snprintf(to, n, "%s", "");
+  else
+    snprintf(to, n, " of the %s allowed", size_text(size, sizeof size, limit));
+  return to;
 }
 
-static bool over_limit (Account *a, uint64_t bytes) {
-  uint64_t limit = a->limit;
+/* ", with 1.0 GB of 24.0 GB free", of a card. */
+static const char *free_text (char *to, size_t n, const fnn_Device *d) {
+  char size[2][32];
+  snprintf(to, n, "%s", "");
+  if (d->host) return to;
+  fnn_DeviceInfo info = fnn_device_info(d);
+  snprintf(to, n, "; %s of the card's %s are free",
+           size_text(size[0], sizeof size[0], info.free),
+           size_text(size[1], sizeof size[1], info.total));
+  return to;
+}
+
+FNN_NORETURN static void out_of_memory (Account *a, const fnn_Device *d,
+                                        uint64_t bytes) {
+  char asked[32], held[32], allowed[64], rest[96];
+  const Pool *p = pool_of(a, d);
+  fnn_throw(FNN_EMEMORY, "out of memory on %s: asked for %s, holding %s%s%s",
+            d->host ? "the host" : d->name,
+            size_text(asked, sizeof asked, bytes),
+            size_text(held, sizeof held, p->live),
+            allowed_text(allowed, sizeof allowed, p->limit),
+            free_text(rest, sizeof rest, d));
+}
+
+static bool over_limit (Account *a, Pool *p, uint64_t bytes) {
+  uint64_t limit = p->limit;
   if (limit == 0) return false;
-  pthread_mutex_lock(&a->lock);
-  uint64_t idle = a->idle;
-  pthread_mutex_unlock(&a->lock);
-  if (a->live + idle + bytes > limit) trim(a, 0);
-  return a->live + bytes > limit;
+  if (p->live + idle_of(a, p) + bytes > limit) trim(a, p, 0);
+  return p->live + bytes > limit;
 }
 
 void memory_free_tiny (fnn_Context *c) {
@@ -300,7 +518,7 @@ void memory_free_tiny (fnn_Context *c) {
     while (c->tiny[k] != NULL) {
       fnn_Storage *s = c->tiny[k];
       c->tiny[k] = s->next;
-      uncount(a, s->capacity);
+      uncount(pool_of_host(a), s->capacity);
       block_free(a, s);
       account_release(a);
     }
@@ -316,14 +534,14 @@ static void reclaim (fnn_Context *c) {
     c->reclaiming = false;
   }
   object_free_lists(c);
-  trim(c->account, 0);
+  account_trim(c->account, NULL);
 }
 
 void *mem_try (size_t bytes) {
   Account *a = context()->account;
-  if (over_limit(a, bytes)) return NULL;
+  if (over_limit(a, pool_of_host(a), bytes)) return NULL;
   void *p = account_alloc(a, bytes);
-  if (p != NULL) count(a, bytes);
+  if (p != NULL) count(pool_of_host(a), bytes);
   return p;
 }
 
@@ -333,7 +551,7 @@ void *mem_new (size_t bytes) {
     reclaim(context_now);
     p = mem_try(bytes);
   }
-  if (p == NULL) out_of_memory(context_now->account, "the host", bytes);
+  if (p == NULL) out_of_memory(context_now->account, device_cpu(), bytes);
   return p;
 }
 
@@ -341,7 +559,7 @@ void mem_free (void *p, size_t bytes) {
   if (p == NULL) return;
   Account *a = context()->account;
   account_free(a, p, bytes);
-  uncount(a, bytes);
+  uncount(pool_of_host(a), bytes);
 }
 
 void *mem_grow (void *p, size_t old, size_t bytes) {
@@ -362,10 +580,11 @@ int64_t mem_mul (int64_t a, int64_t b, const char *what) {
 static fnn_Storage *storage_try (Account *a, const fnn_Device *d,
                                  size_t bytes) {
   size_t capacity;
-  int k = class_of(bytes, &capacity);
+  int k = class_of(d, bytes, &capacity);
+  Pool *p = pool_of(a, d);
   fnn_Storage *s = take_idle(a, d, k);
   if (s == NULL) {
-    if (over_limit(a, capacity)) return NULL;
+    if (over_limit(a, p, capacity)) return NULL;
     s = account_alloc(a, sizeof *s);
     if (s == NULL) return NULL;
     memset(s, 0, sizeof *s);
@@ -377,7 +596,8 @@ static fnn_Storage *storage_try (Account *a, const fnn_Device *d,
       account_free(a, s, sizeof *s);
       return NULL;
     }
-  } else if (a->limit != 0 && a->live + capacity > a->limit) {
+    p->allocations++;
+  } else if (p->limit != 0 && p->live + capacity > p->limit) {
     block_free(a, s);
     return NULL;
   }
@@ -385,8 +605,9 @@ static fnn_Storage *storage_try (Account *a, const fnn_Device *d,
   s->version = 0;
   s->readonly = false;
   s->bytes = bytes;
+  s->birth = d->host ? 0 : ++a->births;
   account_retain(a);
-  count(a, capacity);
+  count(p, capacity);
   return s;
 }
 
@@ -395,7 +616,7 @@ static fnn_Storage *take_tiny (fnn_Context *c, const fnn_Device *d,
                                size_t bytes) {
   size_t capacity;
   if (bytes > TINY_MAX || !d->host) return NULL;
-  int k = class_of(bytes, &capacity);
+  int k = class_of(d, bytes, &capacity);
   fnn_Storage *s = c->tiny[k];
   if (s == NULL) return NULL;
   c->tiny[k] = s->next;
@@ -415,23 +636,33 @@ static bool keep_tiny (fnn_Storage *s) {
       s->wrapped || !s->device->host || c->tiny_bytes >= TINY_KEEP ||
       mem_checking())
     return false;
-  int k = class_of(s->capacity, &capacity);
+  int k = class_of(s->device, s->capacity, &capacity);
   s->next = c->tiny[k];
   c->tiny[k] = s;
   c->tiny_bytes += capacity;
   return true;
 }
 
+/* What the cache and the system have, the cache of a recording first. */
+static fnn_Storage *storage_find (fnn_Context *c, const fnn_Device *d,
+                                  size_t bytes) {
+  Arena *r = c->arena != NULL && c->arena->device == d ? c->arena : NULL;
+  fnn_Storage *s = r != NULL ? arena_take(r, bytes) : NULL;
+  if (s == NULL) s = take_tiny(c, d, bytes);
+  if (s == NULL) s = storage_try(c->account, d, bytes);
+  if (r != NULL && s != NULL && s->arena == NULL) arena_lend(r, s);
+  return s;
+}
+
 fnn_Storage *storage_new (const fnn_Device *d, size_t bytes) {
   fnn_Context *c = context();
-  if (bytes >> 53 != 0) out_of_memory(c->account, d->name, bytes);
-  fnn_Storage *s = take_tiny(c, d, bytes);
-  if (s == NULL) s = storage_try(c->account, d, bytes);
+  if (bytes >> 53 != 0) out_of_memory(c->account, d, bytes);
+  fnn_Storage *s = storage_find(c, d, bytes);
   if (s == NULL) {
     reclaim(c);
-    s = storage_try(c->account, d, bytes);
+    s = storage_find(c, d, bytes);
   }
-  if (s == NULL) out_of_memory(c->account, d->name, bytes);
+  if (s == NULL) out_of_memory(c->account, d, bytes);
   c->since_collect += s->capacity;
   return s;
 }
@@ -442,16 +673,16 @@ fnn_Storage *storage_retain (fnn_Storage *s) {
 }
 
 /* How many bytes may be idle now that some more are. */
-static uint64_t idle_most (Account *a, uint64_t bytes) {
-  uint64_t live = a->live;
-  if (a->crest < live + bytes) a->crest = live + bytes;
-  a->freed += bytes;
-  if (a->freed / ERA > a->crest) {
-    a->last_crest = a->crest;
-    a->crest = live;
-    a->freed = 0;
+static uint64_t idle_most (Pool *p, uint64_t bytes) {
+  uint64_t live = p->live;
+  if (p->crest < live + bytes) p->crest = live + bytes;
+  p->freed += bytes;
+  if (p->freed / ERA > p->crest) {
+    p->last_crest = p->crest;
+    p->crest = live;
+    p->freed = 0;
   }
-  uint64_t crest = a->crest > a->last_crest ? a->crest : a->last_crest;
+  uint64_t crest = p->crest > p->last_crest ? p->crest : p->last_crest;
   uint64_t held = crest + crest / 4;
   uint64_t most = held > live ? held - live : 0;
   return (most > IDLE_MIN ? most : IDLE_MIN) - SPARE_MAX;
@@ -460,24 +691,20 @@ static uint64_t idle_most (Account *a, uint64_t bytes) {
 /* Keeps s for later, or gives it back when enough is kept. */
 static void storage_idle (Account *a, fnn_Storage *s) {
   size_t capacity;
-  int k = class_of(s->capacity, &capacity);
+  int k = class_of(s->device, s->capacity, &capacity);
+  Pool *p = pool_of(a, s->device);
   pthread_mutex_lock(&a->lock);
-  link_idle(a, s, k);
-  uint64_t most = idle_most(a, s->capacity);
-  bool much = a->idle > most;
+  link_idle(p, s, k);
+  uint64_t most = idle_most(p, s->capacity);
+  bool much = p->idle > most;
   pthread_mutex_unlock(&a->lock);
-  if (much) trim(a, most);
+  if (much) trim(a, p, most);
 }
 
-void storage_release (fnn_Storage *s) {
-  if (s == NULL) return;
-  /* Whoever has the only reference need not count it down. */
-  if (atomic_load_explicit(&s->refs, memory_order_acquire) != 1 &&
-      atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) > 1)
-    return;
-  if (keep_tiny(s)) return;
+/* Nobody holds s any more, and no recording may use it. */
+static void storage_free (fnn_Storage *s) {
   Account *a = s->account;
-  uncount(a, s->capacity);
+  uncount(pool_of(a, s->device), s->capacity);
   if (s->wrapped) {
     if (s->release != NULL) s->release(s->ud, s->data);
     account_free(a, s, sizeof *s);
@@ -486,12 +713,22 @@ void storage_release (fnn_Storage *s) {
   account_release(a);
 }
 
+void storage_release (fnn_Storage *s) {
+  if (s == NULL) return;
+  /* Whoever has the only reference need not count it down. */
+  if (atomic_load_explicit(&s->refs, memory_order_acquire) != 1 &&
+      atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) > 1)
+    return;
+  if (keep_tiny(s) || arena_keeps(s)) return;
+  storage_free(s);
+}
+
 fnn_Storage *storage_wrap (void *data, size_t bytes,
                            void (*release)(void *ud, void *data), void *ud,
                            bool readonly) {
   Account *a = context()->account;
   fnn_Storage *s = account_alloc(a, sizeof *s);
-  if (s == NULL) out_of_memory(a, "the host", sizeof *s);
+  if (s == NULL) out_of_memory(a, device_cpu(), sizeof *s);
   memset(s, 0, sizeof *s);
   s->refs = 1;
   s->device = device_cpu();

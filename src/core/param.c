@@ -166,11 +166,14 @@ void param_drop_slot (Param *p, const void *owner) {
     }
 }
 
+/* A step that is recorded derives what it reads, so that replays do too. */
 void *param_derived (Param *p, const void *key) {
   if (p->derived == NULL) return NULL;
   if (p->derived_version != p->value->storage->version) derived_drop(p);
+  const fnn_Capture *capture = capture_of(p->value);
   for (Derived *d = p->derived; d != NULL; d = d->next)
-    if (d->key == key) return d->o;
+    if (d->key == key)
+      return capture == NULL || d->capture == capture ? d->o : NULL;
   return NULL;
 }
 
@@ -183,7 +186,7 @@ void param_derive (Param *p, const void *key, void *o) {
   Derived **at = &p->derived;
   while (*at != NULL && (*at)->key != key) at = &(*at)->next;
   if (*at != NULL) derived_cut(at);
-  *d = (Derived){ .next = p->derived, .key = key, .o = fnn_retain(o) };
+  *d = (Derived){ p->derived, key, capture_of(p->value), fnn_retain(o) };
   p->derived = d;
   p->derived_version = version;
 }

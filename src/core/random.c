@@ -6,6 +6,7 @@
 
 #define _GNU_SOURCE
 
+#include <math.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -128,16 +129,37 @@ void philox (uint64_t seed, uint64_t counter, uint32_t out[4]) {
   philox_block((uint32_t[]){ (uint32_t)seed, (uint32_t)(seed >> 32) }, out);
 }
 
+/* The step that is being recorded, which draws other numbers each time. */
+static fnn_Capture *recording (void) {
+  return context_now != NULL ? context_now->capture : NULL;
+}
+
 Draw generator_take (fnn_Generator *g, uint64_t blocks) {
-  if (g->is_torch) return (Draw){ torch_next(g->torch), 0 };
-  Draw d = { g->seed, g->counter };
+  fnn_Capture *c = recording();
+  const uint64_t *ahead = c != NULL ? capture_draw(c, g) : NULL;
+  if (g->is_torch) return (Draw){ .seed = torch_next(g->torch) };
+  Draw d = { .seed = g->seed, .counter = g->counter, .ahead = ahead };
   g->counter += blocks;
   return d;
 }
 
 uint64_t generator_next (fnn_Generator *g) {
   uint32_t w[4];
+  if (recording() != NULL)
+    fnn_throw(FNN_EGRAPH, "random numbers of the host: not in a step that is "
+                          "recorded (fnn.graph_step)");
   if (g->is_torch) return torch_next(g->torch);
   philox(g->seed, g->counter++, w);
   return (uint64_t)w[1] << 32 | w[0];
+}
+
+double random_most (fnn_Dtype t, double a, double b) {
+  if (!(a < b)) return a;
+  if (t == FNN_F64) return nextafter(b, a);
+  if (t == FNN_F32) return nextafterf((float)b, (float)a);
+  uint16_t bits;
+  dtype_set(t, &bits, 0, b);
+  /* Sign and magnitude: towards zero above it, away from it below. */
+  bits = b > 0 ? bits - 1 : b < 0 ? bits + 1 : 0x8001;
+  return fmax(a, dtype_get(t, &bits, 0));
 }

@@ -256,6 +256,8 @@ void tensor_check_write (const char *op, const Tensor *x) {
 
 void tensor_written (Tensor *x) {
   atomic_fetch_add_explicit(&x->storage->version, 1, memory_order_relaxed);
+  fnn_Capture *c = capture_of(x);
+  if (c != NULL) capture_written(c, x->storage);
 }
 
 /* }====================================================== */

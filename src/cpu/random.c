@@ -59,19 +59,6 @@ static uint64_t pair (const Words *words, int64_t i) {
 ** =======================================================
 */
 
-/* The largest value of y's dtype below b, which is a value of it, or a if
-** that is not less: rounding must not reach b. */
-static double value_below (const Tensor *y, double a, double b) {
-  if (!(a < b)) return a;
-  if (y->dtype == FNN_F64) return nextafter(b, a);
-  if (y->dtype == FNN_F32) return nextafterf((float)b, (float)a);
-  uint16_t bits;
-  dtype_set((fnn_Dtype)y->dtype, &bits, 0, b);
-  /* Sign and magnitude: towards zero above it, away from it below. */
-  bits = b > 0 ? bits - 1 : b < 0 ? bits + 1 : 0x8001;
-  return fmax(a, dtype_get((fnn_Dtype)y->dtype, &bits, 0));
-}
-
 static void uniform32 (void *ud, int64_t lo, int64_t hi) {
   const Job *j = ud;
   float a = (float)j->a, span = (float)j->b - a, most = (float)j->most;
@@ -106,7 +93,7 @@ static void uniform64 (void *ud, int64_t lo, int64_t hi) {
 
 void CPU (uniform)(Tensor *y, Draw d, double a, double b) {
   Job j = { .y = y, .draw = d, .a = a, .b = b };
-  j.most = value_below(y, a, b);
+  j.most = random_most((fnn_Dtype)y->dtype, a, b);
   threads_range(y->numel, TASK, y->dtype == FNN_F64 ? uniform64 : uniform32,
                 &j);
 }

@@ -155,7 +155,8 @@ static Tensor *drop (const Tensor *x, double p, Draw draw) {
 }
 
 static void dropout_back (Node *n, Tensor *gy) {
-  Draw draw = { (uint64_t)n->i[0], (uint64_t)n->i[1] };
+  Draw draw = { (uint64_t)n->i[0], (uint64_t)n->i[1],
+                (const uint64_t *)(intptr_t)n->i[2] };
   graph_give(n, 0, drop(gy, n->a[0], draw));
 }
 
@@ -173,6 +174,7 @@ fnn_Tensor *fnn_dropout (fnn_Tensor *x, double p, fnn_Generator *g) {
   if (n != NULL) {
     n->i[0] = (int64_t)draw.seed;
     n->i[1] = (int64_t)draw.counter;
+    n->i[2] = (int64_t)(intptr_t)draw.ahead;
     n->a[0] = p;
   }
   return y;

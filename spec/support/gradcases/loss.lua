@@ -13,6 +13,15 @@ end
 
 local reductions = { "mean", "sum", "none" }
 
+-- The options, their tensors where x is and of its dtype.
+local function beside(x, options)
+  local o = {}
+  for k, v in pairs(options) do
+    o[k] = fnn.is_tensor(v) and v:to(x:dtype(), x:device()) or v
+  end
+  return o
+end
+
 -- A case of each reduction.
 local function each(op, text, inputs, options, more)
   for _, reduction in ipairs(reductions) do
@@ -35,7 +44,7 @@ end
 local function entropy(op, options, text, more)
   add(op, "ids" .. text, { { 4, 5 } }, function(x)
     local all = fnn.tensor({ 1, 4, 0, 1 }, { dtype = "i64" })
-    return nn[op](x, all:narrow(1, 1, x:size(1)), options)
+    return nn[op](x, all:narrow(1, 1, x:size(1)), beside(x, options))
   end, more)
 end
 
@@ -62,8 +71,9 @@ add("cross_entropy", "probabilities", { { 4, 5 }, { 4, 5 } },
     { domains = { "any", "positive" } })
 add("cross_entropy", "probabilities, weight, label_smoothing, none",
     { { 4, 5 }, { 4, 5 } }, function(x, t)
-  return x:cross_entropy(t, { weight = weight, label_smoothing = 0.1,
-                              reduction = "none" })
+  return x:cross_entropy(t, beside(x, { weight = weight,
+                                        label_smoothing = 0.1,
+                                        reduction = "none" }))
 end, { domains = { "any", "positive" } })
 
 -- }======================================================
@@ -96,15 +106,15 @@ for _, reduction in ipairs(reductions) do
   for text, w in pairs { [""] = false, ["weight, "] = row } do
     local o = { reduction = reduction, weight = w or nil }
     add("bce", text .. reduction, two, function(x, y)
-      return nn.bce(chance(x), chance(y), o)
+      return nn.bce(chance(x), chance(y), beside(x, o))
     end)
     add("bce_with_logits", text .. reduction, two, function(x, y)
-      return nn.bce_with_logits(x, chance(y), o)
+      return nn.bce_with_logits(x, chance(y), beside(x, o))
     end)
   end
   add("bce_with_logits", "pos_weight, " .. reduction, two, function(x, y)
-    return nn.bce_with_logits(x, chance(y), { reduction = reduction,
-                                              pos_weight = row })
+    local o = beside(x, { reduction = reduction, pos_weight = row })
+    return nn.bce_with_logits(x, chance(y), o)
   end)
   for _, o in ipairs { { 0.25, 2 }, { 0.5, 0 }, { -1, 0.5 }, { 0.9, 3 } } do
     add("focal", ("alpha %g, gamma %g, %s"):format(o[1], o[2], reduction),
@@ -142,7 +152,7 @@ each("poisson_nll", "rates, ", two, { log_input = false },
 
 -- Labels of 1 and -1 for the elements of x.
 local function signs(x)
-  local y = fnn.ones(x:shape(), { dtype = "f64" })
+  local y = fnn.ones(x:shape(), { dtype = x:dtype() })
   if x:numel() > 0 then y:view(-1):slice(1, 1, -1, 2):fill_(-1) end
   return y
 end

@@ -51,8 +51,8 @@ both("batch_norm", "eps 0.1", { { 2, 3, 4 } },
      function(x) return x:batch_norm(nil, nil, nil, nil, { eps = 0.1 }) end,
      { expand = 2 })
 both("batch_norm", "running statistics", wide, function(x, w, b)
-  local mean = fnn.tensor({ 0.5, -1, 2, 0 }, { dtype = "f64" })
-  local var = fnn.tensor({ 0.5, 1, 2, 0.1 }, { dtype = "f64" })
+  local mean = fnn.tensor({ 0.5, -1, 2, 0 }, { dtype = x:dtype() })
+  local var = fnn.tensor({ 0.5, 1, 2, 0.1 }, { dtype = x:dtype() })
   return x:batch_norm(mean, var, w, b)
 end, none)
 for groups = 1, 4 do

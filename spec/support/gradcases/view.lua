@@ -92,7 +92,7 @@ for _, name in ipairs { "contiguous", "clone" } do
   add(name, "of a view", { 3, 4 }, function(x) return x[name](x:t()) end)
 end
 add("to", "the dtype it has", { 3, 4 },
-    function(x) return x:to("f64", "cpu") end)
+    function(x) return x:to(x:dtype(), x:device()) end)
 -- A step that f32 can tell apart.
 add("to", "f32 and back", { 3, 4 },
     function(x) return x:to("f32"):to("f64") end,
