@@ -265,17 +265,15 @@ static __global__ void weight_parts (double *part, Job<T, W> k, Tile tile) {
   }
 }
 
-/* gw or gb, of f32 or f64 or T, NULL where not wanted. */
-template <class T, class W>
-static __global__ void weight_sums (W *gw, W *gb, const double *part,
-                                    int64_t splits, int64_t n) {
+/* gw or gb, from its half of the first piece on. */
+template <class W>
+static __global__ void weight_sums (W *to, const double *part, int64_t splits,
+                                    int64_t n) {
   int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-  for (; j < 2 * n; j += (int64_t)gridDim.x * blockDim.x) {
-    W *to = j < n ? gw : gb;
-    if (to == NULL) continue;
+  for (; j < n; j += (int64_t)gridDim.x * blockDim.x) {
     double s = 0;
     for (int64_t i = 0; i < splits; i++) s += part[2 * i * n + j];
-    to[j < n ? j : j - n] = number<W>(s);
+    to[j] = number<W>(s);
   }
 }
 
@@ -288,14 +286,18 @@ static void weights (const Tensor *on, Tensor *gw, Tensor *gb,
   double *part = (double *)scratch_for(
       on, tile.splits * 2 * k.n * (int64_t)sizeof *part);
   RUN(on, (weight_parts<T, W>), tile.grid, TILE, 0, part, k, tile);
-  const Tensor *either = gw != NULL ? gw : gb;
-  unsigned blocks = blocks_for(2 * k.n, TILE);
-  if (either->dtype == on->dtype)
-    RUN(on, (weight_sums<T, T>), blocks, TILE, 0, data_of<T>(gw),
-        data_of<T>(gb), part, tile.splits, k.n);
-  else
-    RUN(on, (weight_sums<T, real>), blocks, TILE, 0, data_of<real>(gw),
-        data_of<real>(gb), part, tile.splits, k.n);
+  for (int i = 0; i < 2; i++) {
+    Tensor *to = i == 0 ? gw : gb;
+    const double *from = part + i * k.n;
+    unsigned blocks = blocks_for(k.n, TILE);
+    if (to == NULL) continue;
+    if (to->dtype == on->dtype)
+      RUN(on, (weight_sums<T>), blocks, TILE, 0, data_of<T>(to), from,
+          tile.splits, k.n);
+    else
+      RUN(on, (weight_sums<real>), blocks, TILE, 0, data_of<real>(to), from,
+          tile.splits, k.n);
+  }
   fnn_escape(mark, NULL);
 }
 

@@ -23,7 +23,8 @@ static void check_options (const char *op, const Tensor *x,
               op, s);
   if (w == NULL) return;
   tensor_check_device(op, x, w);
-  if (w->ndim != 1 || w->shape[0] != classes || w->dtype != x->dtype)
+  if (w->ndim != 1 || w->shape[0] != classes ||
+      (w->dtype != x->dtype && w->dtype != dtype_wide((fnn_Dtype)x->dtype)))
     fnn_throw(FNN_ESHAPE,
               "%s: the weight must be %s of shape (%lld), got %s of shape %s",
               op, fnn_dtype_name((fnn_Dtype)x->dtype), (long long)classes,
@@ -66,8 +67,9 @@ static Tensor *classes_second (const Tensor *x) {
 static void cross_entropy_back (Node *n, Tensor *gy) {
   Tensor *x = graph_saved(n, 0), *lse = graph_saved(n, 1);
   Tensor *ids = graph_saved(n, 2), *w = graph_saved(n, 3);
-  Tensor *gx = tensor_like(x);
+  Tensor *gx = tensor_like(x), *on = graph_saved(n, 4);
   int64_t classes = x->shape[x->ndim - 1];
+  if (on != NULL) gy = fnn_mul(tensor_convert(gy, (fnn_Dtype)on->dtype), on);
   kernel(x, cross_entropy_back)(gx, tensor_dense(gy), lse, x, ids, w,
                                 ids->numel, classes, n->i[0], n->a[0],
                                 n->a[1]);
@@ -101,22 +103,51 @@ static Tensor *checked_ids (const char *op, const Tensor *x, Tensor *ids,
   return ids;
 }
 
-/* The number of ids that count, or the sum of their weights. */
-static double total_weight (Tensor *ids, const Tensor *w, int64_t ignore) {
+/* The number of ids that count, or the sum of their weights: (). */
+static Tensor *total_weight (Tensor *ids, const Tensor *w, int64_t ignore) {
+  Tensor *counts = fnn_zip_number(ZIP_ne, ids, (double)ignore, false);
+  if (w == NULL) return fnn_sum(counts, 0, NULL, false);
+  Tensor *safe = fnn_zip(ZIP_mul, ids, fnn_cast(counts, FNN_I64));
+  Tensor *each = fnn_index_select(tensor_alias(w), 0,
+                                  fnn_reshape(safe, 1, &safe->numel));
+  Tensor *used =
+      fnn_reshape(fnn_cast(counts, (fnn_Dtype)w->dtype), 1, &safe->numel);
+  return fnn_sum(fnn_mul(each, used), 0, NULL, false);
+}
+
+/* What makes a mean of a sum over ids: 1 over their weight, 0 where nothing
+** counts, not NaN.  On the host a number; a device that would have to be
+** waited for keeps it, as *on, and 1 is the number. */
+static double mean_scale (Tensor *ids, const Tensor *w, const Tensor *x,
+                          int64_t ignore, Tensor **on) {
   size_t m = fnn_mark();
-  Tensor *counts = fnn_zip_number(ZIP_ne, ids, (double)ignore, false), *s;
-  if (w == NULL) s = fnn_sum(counts, 0, NULL, false);
-  else {
-    Tensor *safe = fnn_zip(ZIP_mul, ids, fnn_cast(counts, FNN_I64));
-    Tensor *each = fnn_index_select(tensor_alias(w), 0,
-                                    fnn_reshape(safe, 1, &safe->numel));
-    Tensor *used =
-        fnn_reshape(fnn_cast(counts, (fnn_Dtype)w->dtype), 1, &safe->numel);
-    s = fnn_sum(fnn_mul(each, used), 0, NULL, false);
+  Tensor *s = total_weight(ids, w, ignore);
+  *on = NULL;
+  if (x->storage->device->host) {
+    double total = fnn_item(s);
+    fnn_escape(m, NULL);
+    return total > 0 ? 1 / total : 0;
   }
-  double v = fnn_item(s);
-  fnn_escape(m, NULL);
-  return v;
+  s = fnn_cast(s, dtype_wide((fnn_Dtype)x->dtype));
+  Tensor *some = fnn_zip_number(ZIP_gt, s, 0, false);
+  Tensor *none = tensor_scalar(0, (fnn_Dtype)s->dtype, s->storage->device);
+  s = fnn_where(some, fnn_zip_number(ZIP_div, s, 1, true), none);
+  *on = fnn_escape(m, s);
+  return 1;
+}
+
+/* The sum of the rows, or their mean: times *scale, or *on where that is. */
+static Tensor *reduced (Tensor *each, const Tensor *x, Tensor *ids,
+                        const Tensor *w, const fnn_LossOptions *o,
+                        double *scale, Tensor **on) {
+  const fnn_Device *d = x->storage->device;
+  Tensor *y = tensor_new(0, NULL, (fnn_Dtype)each->dtype, d);
+  kernel(x, reduce)(REDUCE_sum, y, each, 1, each->numel, 1, 0);
+  if (o->reduction != FNN_MEAN) return y;
+  *scale = mean_scale(ids, w, x, o->ignore_index, on);
+  if (*on != NULL) kernel(x, zip)(ZIP_mul, y, y, *on);
+  else kernel(x, zip_number)(ZIP_mul, y, y, *scale, false);
+  return y;
 }
 
 static Tensor *of_ids (Tensor *x, Tensor *ids, const fnn_LossOptions *o) {
@@ -124,23 +155,20 @@ static Tensor *of_ids (Tensor *x, Tensor *ids, const fnn_LossOptions *o) {
   int64_t classes = x->shape[x->ndim > 1 ? 1 : 0];
   ids = checked_ids("cross_entropy", x, ids, classes, o->ignore_index);
   Tensor *rows = tensor_dense(x->ndim > 2 ? classes_last(x) : x);
-  Tensor *w = o->weight != NULL ? tensor_dense(o->weight) : NULL;
-  Tensor *each = tensor_like_as(ids, (fnn_Dtype)x->dtype), *y = each;
-  Tensor *lse = tensor_new(2, (int64_t[]){ each->numel, 2 },
-                           (fnn_Dtype)x->dtype, x->storage->device);
+  fnn_Dtype t = (fnn_Dtype)x->dtype, wide = dtype_wide(t);
+  Tensor *w = o->weight != NULL
+                  ? tensor_dense(tensor_convert(o->weight, wide))
+                  : NULL;
+  bool all = o->reduction == FNN_NONE;
+  Tensor *each = tensor_like_as(ids, all ? t : wide), *on = NULL;
+  Tensor *lse = tensor_new(2, (int64_t[]){ each->numel, 2 }, wide,
+                           x->storage->device);
   double scale = 1;
   kernel(x, cross_entropy)(each, lse, rows, ids, w, each->numel, classes,
                            o->ignore_index, o->label_smoothing);
-  if (o->reduction != FNN_NONE) {
-    y = tensor_new(0, NULL, (fnn_Dtype)x->dtype, x->storage->device);
-    kernel(x, reduce)(REDUCE_sum, y, each, 1, each->numel, 1, 0);
-  }
-  if (o->reduction == FNN_MEAN) {
-    double total = total_weight(ids, w, o->ignore_index);
-    scale = total > 0 ? 1 / total : 0; /* nothing counts: 0, not NaN */
-    kernel(x, zip_number)(ZIP_mul, y, y, scale, false);
-  }
-  Node *n = graph_record1(y, &rule, x, 4);
+  Tensor *y = all ? each
+                  : tensor_convert(reduced(each, x, ids, w, o, &scale, &on), t);
+  Node *n = graph_record1(y, &rule, x, 5);
   if (n == NULL) return y;
   n->i[0] = o->ignore_index;
   n->a[0] = o->label_smoothing;
@@ -149,6 +177,7 @@ static Tensor *of_ids (Tensor *x, Tensor *ids, const fnn_LossOptions *o) {
   graph_save(n, 1, lse);
   graph_save(n, 2, ids);
   graph_save(n, 3, w);
+  graph_save(n, 4, on);
   return y;
 }
 
@@ -224,10 +253,12 @@ Tensor *fnn_nll (Tensor *x, Tensor *ids, const fnn_LossOptions *o) {
   ids = checked_ids("nll", x, ids, classes, o->ignore_index);
   Tensor *each = each_nll(x, ids, o);
   if (o->reduction == FNN_NONE) return each;
-  Tensor *y = fnn_sum(each, 0, NULL, false);
-  if (o->reduction == FNN_SUM) return y;
-  double total = total_weight(ids, o->weight, o->ignore_index);
-  return fnn_scale(y, total > 0 ? 1 / total : 0);
+  fnn_Dtype t = (fnn_Dtype)x->dtype;
+  Tensor *y = fnn_sum(fnn_cast(each, dtype_wide(t)), 0, NULL, false), *on;
+  if (o->reduction == FNN_SUM) return fnn_cast(y, t);
+  double scale = mean_scale(ids, o->weight, x, o->ignore_index, &on);
+  y = on != NULL ? fnn_mul(y, on) : fnn_scale(y, scale);
+  return fnn_cast(y, t);
 }
 
 /* }====================================================== */

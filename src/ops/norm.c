@@ -13,11 +13,11 @@ static void norm_back (Node *n, Tensor *gy) {
   Tensor *gx = tensor_like(x), *gw = NULL, *gb = NULL;
   if (iw != 0 && graph_wants(n, iw)) {
     int ndim = graph_shape(n, iw, &shape);
-    gw = tensor_new(ndim, shape, (fnn_Dtype)x->dtype, x->storage->device);
+    gw = tensor_new(ndim, shape, graph_dtype(n, iw), x->storage->device);
   }
   if (ib != 0 && graph_wants(n, ib)) {
     int ndim = graph_shape(n, ib, &shape);
-    gb = tensor_new(ndim, shape, (fnn_Dtype)x->dtype, x->storage->device);
+    gb = tensor_new(ndim, shape, graph_dtype(n, ib), x->storage->device);
   }
   int64_t rows = stats->shape[0];
   kernel(x, layer_norm_back)(gx, gw, gb, tensor_dense(gy), x, w, stats, rows,
@@ -30,7 +30,7 @@ static void norm_back (Node *n, Tensor *gy) {
 static const Rule layer_rule = { "layer_norm", norm_back };
 static const Rule rms_rule = { "rms_norm", norm_back };
 
-/* w has the shape of x's last n dims. */
+/* w has the shape of x's last n dims, and its dtype or f32. */
 static void check_weight (const char *op, const char *what, const Tensor *x,
                           int n, const Tensor *w) {
   if (w == NULL) return;
@@ -41,7 +41,7 @@ static void check_weight (const char *op, const char *what, const Tensor *x,
               "%s: %s has shape %s, but the input %s (the "
               "last %d of its dims must agree)",
               op, what, shape_text(w), shape_text(x), n);
-  if (w->dtype != x->dtype)
+  if (w->dtype != x->dtype && w->dtype != dtype_wide((fnn_Dtype)x->dtype))
     fnn_throw(FNN_EDTYPE, "%s: %s is %s, the input %s", op, what,
               fnn_dtype_name((fnn_Dtype)w->dtype),
               fnn_dtype_name((fnn_Dtype)x->dtype));
@@ -63,8 +63,13 @@ static Tensor *norm (const Rule *rule, Tensor *x, int n, Tensor *weight,
   Tensor *from = tensor_dense(x), *y = tensor_like(x);
   Tensor *w = weight != NULL ? tensor_dense(weight) : NULL;
   Tensor *b = bias != NULL ? tensor_dense(bias) : NULL;
-  Tensor *stats = tensor_new(2, (int64_t[]){ rows, 2 }, (fnn_Dtype)x->dtype,
-                             x->storage->device);
+  Tensor *stats =
+      tensor_new(2, (int64_t[]){ rows, 2 }, dtype_wide((fnn_Dtype)x->dtype),
+                 x->storage->device);
+  if (w != NULL && b != NULL && w->dtype != b->dtype) {
+    w = tensor_convert(w, FNN_F32);
+    b = tensor_convert(b, FNN_F32);
+  }
   kernel(x, layer_norm)(y, stats, from, w, b, rows, size, eps, centred);
   Tensor *in[3] = { x };
   int nin = 1;

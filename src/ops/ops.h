@@ -73,6 +73,11 @@ static inline bool is_rounded (int64_t v) {
 /* v as an i64 tensor without dims. */
 Tensor *integer_scalar (int64_t v, const fnn_Device *d);
 
+/* The dtype of sums and statistics of floats of dtype t: no 16-bit one. */
+static inline fnn_Dtype dtype_wide (fnn_Dtype t) {
+  return t == FNN_F16 || t == FNN_BF16 ? FNN_F32 : t;
+}
+
 /* A plain view of x in a shape that it broadcasts to. */
 Tensor *view_broadcast (const Tensor *x, int ndim, const int64_t *shape);
 /* x, or a copy where writing z would change x before it is read. */
