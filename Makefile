@@ -147,7 +147,7 @@ COBJ    := $(CUDA_OBJ)
 CUDA_LIBS := $(CUDART) -Wl,--exclude-libs,libcudart_static.a -ldl -lrt
 CUDA_PC  := $(CUDART) -ldl -lrt
 
-else ifneq ($(filter-out 0,$(CUDA)),)
+else ifneq ($(and $(filter-out 0,$(CUDA)),$(filter command,$(origin CUDA))),)
 $(error CUDA=$(CUDA): expected 1 or emulate)
 endif
 EOBJ    += $(COBJ)
