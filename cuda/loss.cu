@@ -61,7 +61,7 @@ static __device__ inline real slope_of (const Row<real> &k, int which, real x,
 
 /*
 ** {======================================================
-** Elements: functors of sweeps
+** Elements
 ** =======================================================
 */
 
@@ -100,12 +100,44 @@ static Row<real> row_of (int op, const Tensor *const *in, double a, double b) {
   return { op, (real)a, (real)b, in[2] != NULL, in[3] != NULL };
 }
 
+/* The operands of a group, 0 where there is none. */
+template <class T, int V, int N>
+static __device__ inline void load_inputs (Real<T> (&x)[N][V],
+                                           char *const *data,
+                                           const int32_t (*stride)[FNN_MAXDIM],
+                                           const int32_t *at, uint32_t left) {
+  for (int k = 0; k < N; k++) {
+    for (int j = 0; j < V; j++) x[k][j] = 0;
+    if (data[k] != NULL)
+      group_load<V>(x[k], (const T *)data[k] + at[k], stride[k][0], left);
+  }
+}
+
+template <class F, class T, int N, int V>
+static __global__ void loss_elements (F f, Sweep<N + 1> s) {
+  EACH_GROUP(i, s) {
+    int32_t at[N + 1];
+    uint32_t left = sweep_find(s, i, V, at);
+    Real<T> x[N][V], z[V];
+    load_inputs<T>(x, s.data + 1, s.stride + 1, at + 1, left);
+    for (int j = 0; j < V; j++) z[j] = f(x, j);
+    group_store<V>((T *)s.data[0] + at[0], z, left);
+  }
+}
+
+/* g: the result and the N operands of f. */
 template <class F, class T, int N>
-static void each (const Tensor *on, F f, const Tensor *const *t) {
-  Geometry g;
-  geometry_open(&g, N + 1, t);
-  if (geometry_runs(&g, 4)) sweep_launch<F, T, T, T, N, 4>(on, f, g);
-  else sweep_launch<F, T, T, T, N, 1>(on, f, g);
+static void each (const Tensor *on, F f, Geometry g) {
+  Geometry rest;
+  Sweep<N + 1> s;
+  while (geometry_halve(&g, &rest)) each<F, T, N>(on, f, rest);
+  bool four = geometry_runs(&g, 4);
+  sweep_of(&s, &g, four ? 4 : 1);
+  if (s.groups == 0) return;
+  unsigned blocks = blocks_for(s.groups, SWEEP_THREADS);
+  if (four)
+    RUN(on, (loss_elements<F, T, N, 4>), blocks, SWEEP_THREADS, 0, f, s);
+  else RUN(on, (loss_elements<F, T, N, 1>), blocks, SWEEP_THREADS, 0, f, s);
 }
 
 /* }====================================================== */
@@ -127,10 +159,7 @@ static __global__ void loss_parts (double *part, Losses<Real<T>> f,
     int32_t at[INPUTS];
     uint32_t left = sweep_find(s, i, V, at);
     real x[INPUTS][V], few = 0;
-    for (int k = 0; k < INPUTS; k++)
-      if (s.data[k] != NULL)
-        group_load<V>(x[k], (const T *)s.data[k] + at[k], s.stride[k][0],
-                      left);
+    load_inputs<T>(x, s.data, s.stride, at, left);
     for (int j = 0; j < V; j++)
       if ((uint32_t)j < left) few += f(x, j);
     sum += (double)few;
@@ -178,14 +207,11 @@ static void sum_sweep (const Tensor *on, Totals<T> *k, Losses<Real<T>> f,
 }
 
 template <class T>
-static void sum (Tensor *y, Losses<Real<T>> f, const Tensor *const *in,
-                 double scale) {
-  Geometry g;
+static void sum (Tensor *y, Losses<Real<T>> f, Geometry g, double scale) {
   size_t mark = fnn_mark();
   double *room =
       (double *)scratch_for(y, (BLOCKS + 1) * (int64_t)sizeof *room);
   Totals<T> k = { data_of<T>(y), room, room + 1, scale, true };
-  geometry_open(&g, INPUTS, in); /* laid out by x */
   sum_sweep(y, &k, f, g);
   fnn_escape(mark, NULL);
 }
@@ -195,24 +221,29 @@ static void sum (Tensor *y, Losses<Real<T>> f, const Tensor *const *in,
 extern "C" void cuda_loss (int op, Tensor *y, const Tensor *const *in,
                            double a, double b, double scale) {
   const Tensor *t[] = { y, in[0], in[1], in[2], in[3] };
+  Geometry g;
+  if (y->numel != 1) geometry_open(&g, 1 + INPUTS, t);
+  else geometry_open(&g, INPUTS, in); /* laid out by x */
   WITH_FLOAT(y->dtype,
              Losses<Real<T>> f = { row_of<Real<T>>(op, in, a, b) };
-             if (y->numel != 1) each<Losses<Real<T>>, T, INPUTS>(y, f, t);
-             else sum<T>(y, f, in, scale));
+             if (y->numel != 1) each<Losses<Real<T>>, T, INPUTS>(y, f, g);
+             else sum<T>(y, f, g, scale));
 }
 
 extern "C" void cuda_loss_back (int op, int which, Tensor *gx,
                                 const Tensor *gy, const Tensor *const *in,
                                 double a, double b, double scale) {
-  size_t mark = fnn_mark();
   bool single = gy->numel == 1;
   const int64_t none[FNN_MAXDIM] = { 0 };
   if (gx->numel == 0) return;
+  size_t mark = fnn_mark();
+  Geometry g;
   if (single) gy = tensor_view(gy, gx->ndim, gx->shape, none, gy->offset);
   const Tensor *t[] = { gx, gy, in[0], in[1], in[2], in[3] };
+  geometry_open(&g, 2 + INPUTS, t);
   WITH_FLOAT(gx->dtype,
              Slopes<Real<T>> f = { row_of<Real<T>>(op, in, a, b), which,
                                    single ? (Real<T>)scale : (Real<T>)1 };
-             each<Slopes<Real<T>>, T, 1 + INPUTS>(gx, f, t));
+             each<Slopes<Real<T>>, T, 1 + INPUTS>(gx, f, g));
   fnn_escape(mark, NULL);
 }

@@ -9,12 +9,6 @@
   }
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-MISSING(zip, (int op, Tensor *z, const Tensor *x, const Tensor *y))
-MISSING(zip_back, (int op, int which, Tensor *gx, const Tensor *gz, const Tensor *x, const Tensor *y))
-MISSING(zip_number, (int op, Tensor *z, const Tensor *x, double v, bool left))
-MISSING(where, (Tensor *y, const Tensor *c, const Tensor *a, const Tensor *b))
-MISSING(cross, (Tensor *z, const Tensor *x, const Tensor *y, int64_t outer, int64_t inner))
-MISSING(topk, (Tensor *y, Tensor *ids, const Tensor *x, int64_t outer, int64_t n, int64_t inner, int64_t k, bool largest))
 MISSING(optimize, (Formula row, Tensor *p, const Tensor *g, Tensor *const *s, const Update *u))
 MISSING(adafactor, (Tensor *p, const Tensor *g, Tensor *const *s, const Update *u, double small, double most))
 MISSING(square_sum, (const Tensor *x, double *sum))

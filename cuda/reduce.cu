@@ -53,6 +53,7 @@ template <> __device__ inline int64_t highest<int64_t> (void) {
 
 /* State: what a thread keeps; Leaf: what a few numbers are folded in. */
 struct fold_ADD {
+  enum { greatest = 0 };
   template <class K> using State = typename K::wide;
   template <class K> using Leaf = typename K::real;
   template <class S> static __device__ inline S start (void) { return 0; }
@@ -63,6 +64,7 @@ struct fold_ADD {
 
 /* Products leave float's range early. */
 struct fold_MUL {
+  enum { greatest = 0 };
   template <class K> using State = typename K::wide;
   template <class K> using Leaf = typename K::wide;
   template <class S> static __device__ inline S start (void) { return 1; }
@@ -72,6 +74,7 @@ struct fold_MUL {
 };
 
 struct fold_MAX {
+  enum { greatest = 1 };
   template <class K> using State = typename K::real;
   template <class K> using Leaf = typename K::real;
   template <class S> static __device__ inline S start (void) {
@@ -83,6 +86,7 @@ struct fold_MAX {
 };
 
 struct fold_MIN {
+  enum { greatest = 0 };
   template <class K> using State = typename K::real;
   template <class K> using Leaf = typename K::real;
   template <class S> static __device__ inline S start (void) {
@@ -266,7 +270,9 @@ enum { BLOCK = 256 };
 /* What is subtracted: an infinite maximum centres nothing. */
 template <class Row, class real>
 static __device__ inline real centre_from (real c) {
-  return Row::exists && (c == (real)INFINITY || c == -(real)INFINITY) ? 0 : c;
+  bool none = Row::Fold::greatest && (c == (real)INFINITY ||
+                                      c == -(real)INFINITY);
+  return none ? 0 : c;
 }
 
 /* What thread t of the team folds of the n numbers from p on, the first of

@@ -18,7 +18,7 @@ enum { CENTRE, GRADIENT, ARGUMENT, RESULT, OPERANDS };
 #define REDUCE(name, kind, centre, how, f, result, reads, gx) \
   template <class real> struct slope_##name { \
     typedef real Lane; \
-    real a, n, m; \
+    real a, n; \
     template <int V> \
     __device__ inline real operator() (const real (&v)[OPERANDS][V], \
                                        int j) const { \
@@ -26,6 +26,8 @@ enum { CENTRE, GRADIENT, ARGUMENT, RESULT, OPERANDS };
       OPERAND(g, GRADIENT); \
       OPERAND(x, ARGUMENT); \
       OPERAND(y, RESULT); \
+      const real m = n > a ? n - a : (real)0; \
+      (void)m; \
       return (gx); \
     } \
   };
@@ -35,7 +37,7 @@ enum { CENTRE, GRADIENT, ARGUMENT, RESULT, OPERANDS };
 /* Its share for each number that is the extreme; c: how many they are. */
 template <class real> struct Share {
   typedef real Lane;
-  real a, n, m;
+  real a, n;
   template <int V>
   __device__ inline real operator() (const real (&v)[OPERANDS][V],
                                      int j) const {
@@ -73,11 +75,11 @@ template <class F, class T> static void pass (const Back *k) {
   };
   Geometry g;
   typedef typename F::Lane real;
-  real n = (real)k->n, a = (real)k->a;
-  F f = { a, n, n > a ? n - a : (real)0 };
+  real a = (real)k->a, n = (real)k->n;
   geometry_open(&g, 1 + OPERANDS, t);
-  if (geometry_runs(&g, 4)) sweep_launch<F, T, real, T, OPERANDS, 4>(k->gx, f, g);
-  else sweep_launch<F, T, real, T, OPERANDS, 1>(k->gx, f, g);
+  if (geometry_runs(&g, 4))
+    sweep_launch<F, T, real, T, OPERANDS, 4>(k->gx, g, a, n);
+  else sweep_launch<F, T, real, T, OPERANDS, 1>(k->gx, g, a, n);
 }
 
 typedef void (*Pass)(const Back *k);

@@ -268,8 +268,9 @@ static __device__ inline void group_store_any (char *data, fnn_Dtype t,
 */
 
 /* z = f(x) of N operands, the first of type A, the others of T, each brought
-** into F::Lane.  F is made of two numbers, so that all rows of a table have
-** kernels of one signature: fewer templates for the compilers. */
+** into F::Lane; what is not read is a.  F is made of two numbers, so that all
+** rows of a table have kernels of one signature: fewer templates for the
+** compilers. */
 template <class F, class Z, class A, class T, int N, int V>
 static __global__ void sweep_kernel (Sweep<N + 1> s, typename F::Lane a,
                                      typename F::Lane b) {
@@ -281,7 +282,7 @@ static __global__ void sweep_kernel (Sweep<N + 1> s, typename F::Lane a,
     L x[N][V];
     decltype(f(x, 0)) z[V];
     for (int k = 0; k < N; k++) {
-      for (int j = 0; j < V; j++) x[k][j] = L(0);
+      for (int j = 0; j < V; j++) x[k][j] = a;
       if (s.data[k + 1] == NULL) continue;
       if (k == 0)
         group_load<V>(x[k], (const A *)s.data[k + 1] + at[k + 1],

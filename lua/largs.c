@@ -47,7 +47,7 @@ fnn_Tensor **checktensors (lua_State *L, int i, int *n) {
   return x;
 }
 
-fnn_Tensor *checkids (lua_State *L, int i) {
+fnn_Tensor *checkids (lua_State *L, int i, const fnn_Device *d) {
   if (lua_type(L, i) != LUA_TTABLE) {
     fnn_Tensor *x = checktensor(L, i);
     lua_pushvalue(L, i);
@@ -70,7 +70,11 @@ fnn_Tensor *checkids (lua_State *L, int i) {
                   (int)k, push_type_name(L, -1));
     lua_pop(L, 1);
   }
-  return *box;
+  if (d->host) return *box;
+  void **moved = newbox(L, TENSOR);
+  guard(L, *moved = fnn_retain(tensor_move(*box, d)));
+  lua_remove(L, -2);
+  return *moved;
 }
 
 /* }====================================================== */
@@ -321,6 +325,32 @@ int options (lua_State *L, int i, const char *const *names) {
     check_option(L, lua_tostring(L, -1), names);
   }
   return i;
+}
+
+/* Pushes the string keys of the table at i; false, with nothing pushed, when
+** it has none. */
+static bool push_names (lua_State *L, int i) {
+  bool any = false;
+  lua_pushnil(L);
+  while (lua_next(L, i)) {
+    if (lua_type(L, -2) == LUA_TSTRING) {
+      if (!any) {
+        lua_newtable(L);
+        lua_insert(L, -3);
+      }
+      any = true;
+      lua_pushvalue(L, -2);
+      lua_insert(L, -2);
+      lua_rawset(L, -4);
+    } else lua_pop(L, 1);
+  }
+  return any;
+}
+
+int list_options (lua_State *L, int i, int next, const char *const *names) {
+  if (!lua_istable(L, i) || !lua_isnoneornil(L, next) || !push_names(L, i))
+    return options(L, next, names);
+  return options(L, lua_gettop(L), names);
 }
 
 /* Pushes the field; false, with nothing pushed, when it is absent. */

@@ -207,6 +207,9 @@ int raise_option (lua_State *L, const char *fmt, ...);
 /* An options table: the last argument, of string keys; 0 when absent.  Raises
 ** for a key that is not among names (NULL-ended), naming the nearest. */
 int options (lua_State *L, int i, const char *const *names);
+/* The same, or the string keys of the list at i when there is nothing at next:
+** fnn.zeros{ 2, 3, device = "cuda" }.  May push a table. */
+int list_options (lua_State *L, int i, int next, const char *const *names);
 /* Its fields; o is what options returned. */
 bool opt_boolean (lua_State *L, int o, const char *name, bool d);
 double opt_number (lua_State *L, int o, const char *name, double d);
@@ -228,9 +231,9 @@ void conv_options (lua_State *L, int o, int dims, const int64_t *size,
 /* A list of tensors in a table, as an array inside a userdata that is pushed.
 ** *n is how many. */
 fnn_Tensor **checktensors (lua_State *L, int i, int *n);
-/* Ids: an integer tensor, or a table of integers, which becomes one.  Pushes
-** the box of that tensor. */
-fnn_Tensor *checkids (lua_State *L, int i);
+/* Ids: an integer tensor, or a table of integers, which becomes one on d.
+** Pushes the box of that tensor. */
+fnn_Tensor *checkids (lua_State *L, int i, const fnn_Device *d);
 
 /* }====================================================== */
 

@@ -70,8 +70,9 @@ static int new_dataset (lua_State *L) {
 }
 
 static void check_list (lua_State *L, const fnn_Tensor *ids) {
-  bool list = ids->ndim == 1 && tensor_is_dense(ids) && ids->dtype == FNN_I64;
-  luaL_argcheck(L, list, 2, "expected a list of ids");
+  bool list = ids->ndim == 1 && tensor_is_dense(ids) &&
+              ids->dtype == FNN_I64 && ids->storage->device->host;
+  luaL_argcheck(L, list, 2, "expected a list of ids on the cpu");
 }
 
 static int dataset_len (lua_State *L) {
@@ -82,7 +83,7 @@ static int dataset_len (lua_State *L) {
 /* ds:items(ids): a tensor a field, of the items with these ids (from 0) */
 static int dataset_items (lua_State *L) {
   fnn_Dataset *d = checkdataset(L, 1);
-  fnn_Tensor *ids = checkids(L, 2), *x[FIELDS];
+  fnn_Tensor *ids = checkids(L, 2, device_cpu()), *x[FIELDS];
   check_list(L, ids);
   void **to[FIELDS];
   int n = fnn_dataset_fields(d);
@@ -149,7 +150,7 @@ static int dataset_fields (lua_State *L) {
 /* ds:subset(ids) */
 static int dataset_subset (lua_State *L) {
   fnn_Dataset *d = checkdataset(L, 1);
-  fnn_Tensor *ids = checkids(L, 2);
+  fnn_Tensor *ids = checkids(L, 2, device_cpu());
   check_list(L, ids);
   void **box = newbox(L, DATASET);
   guard(L, *box = fnn_retain(fnn_subset(d, ids->numel, tensor_data(ids))));

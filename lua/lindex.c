@@ -12,7 +12,7 @@
 static int index_index_select (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1);
   int dim = checkdim(L, 2, x);
-  fnn_Tensor *ids = checkids(L, 3);
+  fnn_Tensor *ids = checkids(L, 3, x->storage->device);
   void **box = newbox(L, TENSOR);
   guard(L, *box = fnn_retain(fnn_index_select(x, dim, ids)));
   return 1;
@@ -21,7 +21,7 @@ static int index_index_select (lua_State *L) {
 static int index_gather (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1);
   int dim = checkdim(L, 2, x);
-  fnn_Tensor *ids = checkids(L, 3);
+  fnn_Tensor *ids = checkids(L, 3, x->storage->device);
   void **box = newbox(L, TENSOR);
   guard(L, *box = fnn_retain(fnn_gather(x, dim, ids)));
   return 1;
@@ -31,7 +31,8 @@ static int index_gather (lua_State *L) {
 static int index_scatter_add (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1);
   int dim = checkdim(L, 2, x);
-  fnn_Tensor *src = checktensor(L, 4), *ids = checkids(L, 3);
+  fnn_Tensor *src = checktensor(L, 4);
+  fnn_Tensor *ids = checkids(L, 3, x->storage->device);
   void **box = newbox(L, TENSOR);
   guard(L, *box = fnn_retain(fnn_scatter_add(x, dim, ids, src)));
   return 1;
@@ -40,7 +41,8 @@ static int index_scatter_add (lua_State *L) {
 static int index_scatter_add_ (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1);
   int dim = checkdim(L, 2, x);
-  fnn_Tensor *src = checktensor(L, 4), *ids = checkids(L, 3);
+  fnn_Tensor *src = checktensor(L, 4);
+  fnn_Tensor *ids = checkids(L, 3, x->storage->device);
   guard(L, fnn_copy_(x, fnn_scatter_add(x, dim, ids, src)));
   lua_settop(L, 1);
   return 1;

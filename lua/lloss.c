@@ -211,7 +211,8 @@ static int loss_call (lua_State *L) {
   Value v[OPTIONS];
   lua_settop(L, l->inputs + 1); /* checkids pushes */
   for (int k = 0; k < l->inputs; k++)
-    x[k] = l->ids >> k & 1 ? checkids(L, k + 1) : checktensor(L, k + 1);
+    x[k] = l->ids >> k & 1 ? checkids(L, k + 1, x[0]->storage->device)
+                           : checktensor(L, k + 1);
   fnn_Reduction r = read_options(L, l, l->inputs + 1, v);
   void **y = newbox(L, TENSOR);
   guard(L, *y = fnn_retain(l->call(x, v, r)));

@@ -104,7 +104,7 @@ static Made checkmade (lua_State *L, int i, fnn_Dtype t) {
   Made m;
   int next;
   m.ndim = checkshape(L, i, m.shape, &next);
-  int o = options(L, next, tensor_options);
+  int o = list_options(L, i, next, tensor_options);
   m.t = opt_dtype(L, o, t);
   m.d = opt_device(L, o);
   m.g = opt_generator(L, o);

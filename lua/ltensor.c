@@ -112,7 +112,7 @@ static int tensor_from (lua_State *L) {
   if (lua_type(L, 2) == LUA_TTABLE && (lua_Integer)lua_rawlen(L, 2) == 0)
     next = 2; /* options */
   else given = checkshape(L, 2, shape, &next);
-  int o = options(L, next, like_options);
+  int o = list_options(L, 1, next, like_options);
   fnn_Dtype t = opt_dtype(L, o, table_dtype(L, 1));
   const fnn_Device *d = opt_device(L, o);
   bool flat = next > 2;
@@ -457,7 +457,7 @@ static int shape_options (lua_State *L, int i, int64_t *shape, fnn_Dtype *t,
                           const fnn_Device **d) {
   int next;
   int n = checkshape(L, i, shape, &next);
-  int o = options(L, next, like_options);
+  int o = list_options(L, i, next, like_options);
   *t = opt_dtype(L, o, getlib(L)->dtype);
   *d = opt_device(L, o);
   return n;

@@ -119,8 +119,8 @@ describe("reduce on cuda", function()
   it("takes other orders of norms and corrections of variances", function()
     local x = numbers(3, 70) - 1
     device.all("reduce norm", function(v)
-      return { v:norm(3, 2), v:norm(1, 2), v:norm(math.huge, 1),
-               v:norm(0.5, 2) }
+      return { v:norm(2, { p = 3 }), v:norm(2, { p = 1 }), v:norm(1, { p = 0 }),
+               v:norm(1, { p = math.huge }), v:norm(2, { p = 0.5 }) }
     end, { x }, { dtypes = { "f32", "f64" } })
     device.all("reduce var", function(v)
       return { v:var(2, { correction = 0 }), v:std(1, { correction = 2 }) }

@@ -1,5 +1,7 @@
 /* loss_ctc.c - ctc: labels without their places in time. */
 
+#include <string.h>
+
 #include "../ops/ops.h"
 #include "nn.h"
 
@@ -32,8 +34,8 @@ static void check_count (const char *what, int64_t i, int64_t v,
               what, (long long)i, (long long)most, (long long)v);
 }
 
-/* Where the labels of each sequence start, their count, its steps; *most is
-** the largest count. */
+/* Where the labels of each sequence start, their count, its steps: rows (n, 3)
+** on the host; *most is the largest count. */
 static Tensor *spans (const Tensor *x, const Tensor *ids, const int64_t *steps,
                       const int64_t *counts, int64_t *most) {
   int64_t n = x->shape[1], next = 0;
@@ -53,14 +55,38 @@ static Tensor *spans (const Tensor *x, const Tensor *ids, const int64_t *steps,
     fnn_throw(FNN_ESHAPE,
               "ctc: %lld ids, but the counts of labels add up to %lld",
               (long long)ids->numel, (long long)next);
-  Tensor *s = fnn_tensor(FNN_I64, 2, (int64_t[]){ n, 3 }, to - 3 * n);
-  return tensor_move(s, x->storage->device);
+  return fnn_tensor(FNN_I64, 2, (int64_t[]){ n, 3 }, to - 3 * n);
+}
+
+/* The same on a device that is not waited for: 0 is put in the place of
+** padding, what is no class in that of blanks. */
+static void check_labels_later (Tensor *ids, const Tensor *span,
+                                int64_t classes, int64_t blank) {
+  size_t m = fnn_mark();
+  const int64_t *row = tensor_data(span);
+  uint8_t *count = mem_scratch((size_t)ids->numel + 1);
+  memset(count, 0, (size_t)ids->numel);
+  for (int64_t i = 0; i < span->shape[0]; i++, row += 3)
+    if (row[1] > 0) memset(count + row[0], 1, (size_t)row[1]);
+  Tensor *pad = fnn_tensor(FNN_BOOL, 1, &ids->numel, count);
+  pad = fnn_map(MAP_logical_not, tensor_move(pad, ids->storage->device), 0, 0);
+  ids = fnn_reshape(ids, 1, &ids->numel);
+  Tensor *blanks = fnn_zip_number(ZIP_eq, ids, (double)blank, false);
+  ids = fnn_masked_fill(ids, blanks, (double)classes);
+  ids = fnn_masked_fill(ids, pad, 0);
+  int64_t bad;
+  kernel(ids, check_ids)(ids, classes, 0, "ctc", &bad);
+  fnn_escape(m, NULL);
 }
 
 /* The labels that count must be classes, and not the blank: padding may be
 ** anything. */
-static void check_labels (const Tensor *ids, const Tensor *span,
-                          int64_t classes, int64_t blank) {
+static void check_labels (Tensor *ids, const Tensor *span, int64_t classes,
+                          int64_t blank) {
+  if (!ids->storage->device->host) {
+    check_labels_later(ids, span, classes, blank);
+    return;
+  }
   size_t m = fnn_mark();
   int64_t n = span->shape[0];
   int64_t *id = mem_scratch((size_t)(ids->numel + 1) * sizeof *id);
@@ -128,6 +154,7 @@ Tensor *fnn_ctc (Tensor *x, Tensor *ids, Tensor *steps, Tensor *counts,
   int64_t *count = integers("counts of labels", counts, n);
   Tensor *span = spans(x, ids, integers("steps", steps, n), count, &most);
   check_labels(ids, span, classes, blank);
+  span = tensor_move(span, x->storage->device);
   Tensor *y = each_ctc(x, ids, span, most, blank, zero_infinity);
   if (r == FNN_MEAN) {
     for (int64_t i = 0; i < n; i++) count[i] = max64(count[i], 1);
