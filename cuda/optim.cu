@@ -143,7 +143,7 @@ static void kept_done (void *ud, bool recorded) {
 /* Where a recorded step reads the table. */
 static void *table_keep (fnn_Capture *c, const Tensor *on, const void *table,
                          size_t bytes, const Kept *how) {
-  fnn_Storage *to = storage_new(on->storage->device, bytes);
+  fnn_Storage *to = storage_new_apart(on->storage->device, bytes);
   Kept *k = (Kept *)mem_try(sizeof *k);
   void *copy = mem_try(bytes);
   if (k == NULL || copy == NULL) {

@@ -271,6 +271,9 @@ Tensor *tensor_move (const Tensor *x, const fnn_Device *d) LENT(tensor_move);
 
 /* Storage of at least bytes, with one reference that is the caller's. */
 fnn_Storage *storage_new (const fnn_Device *d, size_t bytes);
+/* The same for what is written before a recorded step is replayed: no other
+** part of the recording has used the block. */
+fnn_Storage *storage_new_apart (const fnn_Device *d, size_t bytes);
 fnn_Storage *storage_retain (fnn_Storage *s);
 fnn_Storage *storage_wrap (void *data, size_t bytes,
                            void (*release)(void *ud, void *data), void *ud,

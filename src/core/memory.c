@@ -643,10 +643,12 @@ static bool keep_tiny (fnn_Storage *s) {
   return true;
 }
 
-/* What the cache and the system have, the cache of a recording first. */
+/* What the cache and the system have, the cache of a recording first; apart
+** from it when apart is set. */
 static fnn_Storage *storage_find (fnn_Context *c, const fnn_Device *d,
-                                  size_t bytes) {
-  Arena *r = c->arena != NULL && c->arena->device == d ? c->arena : NULL;
+                                  size_t bytes, bool apart) {
+  bool records = c->arena != NULL && c->arena->device == d && !apart;
+  Arena *r = records ? c->arena : NULL;
   fnn_Storage *s = r != NULL ? arena_take(r, bytes) : NULL;
   if (s == NULL) s = take_tiny(c, d, bytes);
   if (s == NULL) s = storage_try(c->account, d, bytes);
@@ -654,17 +656,26 @@ static fnn_Storage *storage_find (fnn_Context *c, const fnn_Device *d,
   return s;
 }
 
-fnn_Storage *storage_new (const fnn_Device *d, size_t bytes) {
+static fnn_Storage *storage_make (const fnn_Device *d, size_t bytes,
+                                  bool apart) {
   fnn_Context *c = context();
   if (bytes >> 53 != 0) out_of_memory(c->account, d, bytes);
-  fnn_Storage *s = storage_find(c, d, bytes);
+  fnn_Storage *s = storage_find(c, d, bytes, apart);
   if (s == NULL) {
     reclaim(c);
-    s = storage_find(c, d, bytes);
+    s = storage_find(c, d, bytes, apart);
   }
   if (s == NULL) out_of_memory(c->account, d, bytes);
   c->since_collect += s->capacity;
   return s;
+}
+
+fnn_Storage *storage_new (const fnn_Device *d, size_t bytes) {
+  return storage_make(d, bytes, false);
+}
+
+fnn_Storage *storage_new_apart (const fnn_Device *d, size_t bytes) {
+  return storage_make(d, bytes, true);
 }
 
 fnn_Storage *storage_retain (fnn_Storage *s) {
