@@ -1,8 +1,8 @@
 #!/bin/sh
 # install.sh - installs into an empty folder and uses what is there as others
 # will: through pkg-config from C and C++, from stock Lua, as a program; looks
-# at what the libraries export and need; uninstalls.  Prints TAP.  With CUDA=1 in
-# the environment it installs that build.
+# at what the libraries export and need; uninstalls.  Prints TAP.  With CUDA=1
+# in the environment it installs that build.
 
 # shellcheck disable=SC2317  # functions are called by name
 cd "$(dirname "$0")/.." || exit 2
