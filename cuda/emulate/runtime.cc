@@ -37,18 +37,18 @@ static const struct {
                             "ready") NAME(cudaErrorIllegalAddress,
                                           "an illegal memory access was "
                                           "encountered")
-              NAME(cudaErrorLaunchTimeout, "the launch timed out and was "
-                                           "terminated") NAME(
-                  cudaErrorMisalignedAddress,
-                  "misaligned address") NAME(cudaErrorLaunchFailure,
-                                             "unspecified launch failure")
-                  NAME(cudaErrorNotSupported,
-                       "operation not "
-                       "supported") NAME(cudaErrorStreamCaptureUnsupported,
-                                         "operation not "
-                                         "permitted when "
-                                         "stream is "
-                                         "capturing")
+              NAME(cudaErrorLaunchTimeout,
+                   "the launch timed out and was "
+                   "terminated") NAME(cudaErrorMisalignedAddress,
+                                      "misaligned address")
+                  NAME(cudaErrorLaunchFailure, "unspecified launch failure") NAME(
+                      cudaErrorNotSupported,
+                      "operation not "
+                      "supported") NAME(cudaErrorStreamCaptureUnsupported,
+                                        "operation not "
+                                        "permitted when "
+                                        "stream is "
+                                        "capturing")
                       NAME(cudaErrorStreamCaptureInvalidated,
                            "operation failed due to a previous error during "
                            "capture") NAME(cudaErrorStreamCaptureMerge,
