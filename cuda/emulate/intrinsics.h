@@ -24,7 +24,7 @@
 #define __fma_rn(a, b, c) fma((double)(a), (double)(b), (double)(c))
 
 /* And newer ones these. */
-#define rsqrt emu_rsqrt
+#define rsqrt(x) emu_rsqrt(x) /* a row of map.def has this name */
 #define rsqrtf emu_rsqrtf
 #define sinpi emu_sinpi
 #define sinpif emu_sinpif

@@ -75,7 +75,7 @@ static void check_labels_later (Tensor *ids, const Tensor *span,
   ids = fnn_masked_fill(ids, blanks, (double)classes);
   ids = fnn_masked_fill(ids, pad, 0);
   int64_t bad;
-  kernel(ids, check_ids)(ids, classes, 0, "ctc", &bad);
+  kernel(ids, check_ids)(ids, classes, 0, "ctc", "classes", &bad);
   fnn_escape(m, NULL);
 }
 
