@@ -4,10 +4,12 @@
 -- line with the seconds that one turn of ROW takes, measured over at least
 -- SECONDS.  rows.py is the same in PyTorch: the names are the same.
 --
--- usage: fnn rows.lua wall|cpu
+-- usage: fnn rows.lua wall|cpu [DEVICE]
 
 local fnn = require "fnn"
 local nn, optim = fnn.nn, fnn.optim
+
+if arg[2] then fnn.set_default_device(arg[2]) end
 
 -- Each maker returns a function that does a row n times.
 local rows = {}
@@ -27,6 +29,19 @@ function rows.mlp_step()
       opt:step()
     end
   end
+end
+
+-- The same, replayed as one piece of work.
+function rows.mlp_step_graph()
+  local model = mlp()
+  local opt = optim.Adam(model:parameters(), { lr = 1e-3 })
+  local x, y = fnn.randn(128, 784), fnn.randint(0, 10, 128)
+  local step = fnn.graph_step(function ()
+    opt:zero_grad()
+    nn.cross_entropy(model(x), y):backward()
+    opt:step()
+  end)
+  return function (n) for _ = 1, n do step() end end
 end
 
 function rows.mlp_forward()
@@ -123,14 +138,29 @@ local function conv_row(name)
   end
 end
 
+-- Square products: matmul_DTYPE:SIZE.
+local function product_row(name)
+  local dtype, n = name:match "^matmul_(%w+):(%d+)$"
+  if not dtype then return nil end
+  local x = fnn.randn(n // 1, n // 1):to(dtype)
+  local y = fnn.randn(n // 1, n // 1):to(dtype)
+  return function (count)
+    fnn.no_grad(function ()
+      for _ = 1, count do x:matmul(y):release() end
+    end)
+  end
+end
+
 local clock = arg[1] == "cpu" and os.clock or fnn.clock
 
 local function measure(f, seconds)
   local n = 1
   f(1)
   while true do
+    fnn.synchronize()
     local start = clock()
     f(n)
+    fnn.synchronize()
     local t = clock() - start
     if t >= seconds then return t / n end
     n = math.max(n + 1, math.ceil(n * math.min(100, 1.2 * seconds / t)))
@@ -140,7 +170,8 @@ end
 local ready = {}
 for line in io.lines() do
   local name, seconds = line:match "^(%S+) (%S+)$"
-  ready[name] = ready[name] or conv_row(name) or rows[name]()
+  ready[name] = ready[name] or conv_row(name) or product_row(name) or
+                rows[name]()
   print(("%.9g"):format(measure(ready[name], tonumber(seconds))))
   io.flush()
 end

@@ -1,6 +1,6 @@
 """The peer of rows.lua: the same rows in PyTorch.
 
-usage: rows.py THREADS default|tuned wall|cpu
+usage: rows.py THREADS default|tuned wall|cpu [DEVICE]
 
 tuned takes the fastest of PyTorch's own options; what the process's
 environment must be for it is in run.lua.
@@ -17,6 +17,13 @@ from torch import nn
 torch.set_num_threads(int(sys.argv[1]))
 TUNED = sys.argv[2] == "tuned"
 clock = time.process_time if sys.argv[3] == "cpu" else time.perf_counter
+device = sys.argv[4] if len(sys.argv) > 4 else "cpu"
+torch.set_default_device(device)
+
+
+def synchronize():
+    if device != "cpu":
+        torch.cuda.synchronize()
 
 rows = {}
 
@@ -60,6 +67,30 @@ def mlp_step():
         opt.step()
 
     return repeat(step)
+
+
+@row
+def mlp_step_graph():
+    model = mlp()
+    opt = torch.optim.Adam(model.parameters(), lr=1e-3, capturable=True,
+                           fused=TUNED)
+    x, y = torch.randn(128, 784), torch.randint(0, 10, (128,))
+
+    def step():
+        opt.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        opt.step()
+
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            step()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    return repeat(graph.replay)
 
 
 @row
@@ -144,12 +175,24 @@ def conv_row(name):
                          "conv_weight": lambda: back(False, True)}[what])
 
 
+def product_row(name):
+    """matmul_DTYPE:SIZE: see rows.lua."""
+    kind, size = name.split(":")
+    dtype = {"f32": torch.float32, "f16": torch.float16,
+             "bf16": torch.bfloat16}[kind.split("_")[1]]
+    x = torch.randn(int(size), int(size)).to(dtype)
+    y = torch.randn(int(size), int(size)).to(dtype)
+    return without_grad(lambda: x @ y)
+
+
 def measure(f, seconds):
     n = 1
     f(1)
     while True:
+        synchronize()
         start = clock()
         f(n)
+        synchronize()
         t = clock() - start
         if t >= seconds:
             return t / n
@@ -160,7 +203,8 @@ ready = {}
 for line in sys.stdin:
     name, seconds = line.split()
     if name not in ready:
-        ready[name] = (conv_row if ":" in name else rows.get)(name)
+        ready[name] = (conv_row if name.startswith("conv_") else
+                       product_row if ":" in name else rows.get)(name)
         if name in rows:
             ready[name] = ready[name]()
     print(f"{measure(ready[name], float(seconds)):.9g}", flush=True)

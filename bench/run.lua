@@ -6,6 +6,8 @@
 --   --threads N,M    1,2 if not given
 --   --cpu            processors' time instead of time passed: for a machine
 --                    that has other work (all threads together)
+--   --device NAME    where all compute (cuda); PyTorch on the same card, rows
+--                    for cards besides, and no targets
 --
 -- Each contender is a process of its own that waits for requests (rows.lua,
 -- rows.py).  A round asks them one after the other for the same row, with a
@@ -85,7 +87,23 @@ end
 -- ---------------------------------------------------------------------------
 
 local rounds, seconds, threads, pattern = 7, 0.15, { 1, 2 }, "."
-local clock = "wall"
+local clock, device = "wall", "cpu"
+
+-- What only a card is measured by: a step replayed as a whole, and products in
+-- the dtypes that it has units for.
+local CARD_ROWS = {
+  { "mlp_step_graph", ms, text = "MLP Adam step, replayed" },
+  { "matmul_f32:4096", ms, text = "matmul 4096 f32" },
+  { "matmul_bf16:4096", ms, text = "matmul 4096 bf16" },
+  { "matmul_f16:4096", ms, text = "matmul 4096 f16" },
+}
+
+-- The CPU's targets are not a card's.
+local function use_device(name)
+  device, threads = name, { 1 }
+  for _, row in ipairs(ROWS) do row.ratio, row.limit = nil, nil end
+  table.move(CARD_ROWS, 1, #CARD_ROWS, #ROWS + 1, ROWS)
+end
 
 local function read_options()
   local i = 1
@@ -94,6 +112,9 @@ local function read_options()
       rounds, seconds = 1, 0.02
     elseif arg[i] == "--cpu" then
       clock = "cpu"
+    elseif arg[i] == "--device" then
+      i = i + 1
+      use_device(arg[i] or error "--device NAME")
     elseif arg[i] == "--rounds" then
       i = i + 1
       rounds = math.tointeger(tonumber(arg[i])) or error "--rounds N"
@@ -145,14 +166,15 @@ end
 
 local function contenders(n, torch)
   local list = {
-    start("fnn", ("%s --threads=%d %srows.lua %s"):format(
-      quote(fnn_program), n, folder, clock))
+    start("fnn", ("%s --threads=%d %srows.lua %s %s"):format(
+      quote(fnn_program), n, folder, clock, device))
   }
   if not torch then return list end
   local peer = ("%s %srows.py %d "):format(quote(python), folder, n)
-  list[2] = start("default", "env " .. peer .. "default " .. clock)
+  list[2] = start("default", "env " .. peer .. "default " .. clock .. " " ..
+                  device)
   list[3] = start("tuned", "env " .. TUNED .. " " .. peer .. "tuned " ..
-                           clock)
+                           clock .. " " .. device)
   return list
 end
 
@@ -308,6 +330,6 @@ end
 print_line("row", "th", "fnn", "PyTorch default", "PyTorch tuned", "ratio",
            "target", "")
 for _, n in ipairs(threads) do run_rows(n, torch) end
-if ("start"):find(pattern) then run_starts(torch) end
+if device == "cpu" and ("start"):find(pattern) then run_starts(torch) end
 print(("\n%d targets missed%s"):format(#missed, #missed > 0 and ":" or ""))
 for _, text in ipairs(missed) do print("  " .. text) end

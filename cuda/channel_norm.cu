@@ -9,34 +9,31 @@
 
 #include "channel_norm.h"
 
-Split norm_split (const Norm *k, dim3 *grid, dim3 *block) {
+Split norm_split (const Norm *k, int pack, dim3 *grid, dim3 *block) {
   Split s;
-  int64_t across = 1, planes, most;
+  int64_t planes, most, tile, tiles, down;
+  unsigned across = 1;
   if (k->batch > INT32_MAX || k->channels > INT32_MAX / 8)
     fnn_throw(FNN_ESHAPE, "norm: too many images or channels (%lld, %lld)",
               (long long)k->batch, (long long)k->channels);
   s.batch = (int)k->batch;
-  s.channels = (int)k->channels;
+  s.channels = (int)(k->last ? k->channels / pack : k->channels);
+  s.space = k->last ? k->space : k->space / pack;
   s.groups = (int)k->groups;
-  s.space = k->space;
+  s.size = (int)(k->channels / k->groups);
   s.last = k->last;
   s.pooled = k->pooled || k->given;
-  s.given = k->given;
-  if (k->last) {
-    while (across < WIDE && across < k->channels) across *= 2;
-    *block = dim3((unsigned)across, (unsigned)(THREADS / across));
-    s.tiles = (int)((k->channels + across - 1) / across);
-  } else {
-    unsigned down = 32;
-    while (down < THREADS && down * EACH < k->space) down *= 2;
-    *block = dim3(1, down);
-    s.tiles = s.channels;
-  }
+  if (k->last) across = pack_power(s.channels, WIDE);
+  down = (s.space + EACH - 1) / EACH;
+  *block = dim3(across, THREADS / across);
+  if (!k->last) block->y = 32 * pack_power((down + 31) / 32, THREADS / 32);
+  s.tiles = (int)((s.channels + across - 1) / across);
   planes = s.batch * (int64_t)s.tiles;
   most = max64(1, BLOCKS / planes);
-  int64_t tile = (int64_t)block->y * EACH, tiles = (k->space + tile - 1) / tile;
+  tile = (int64_t)block->y * EACH;
+  tiles = (s.space + tile - 1) / tile;
   s.len = (tiles + most - 1) / most * tile;
-  s.parts = (int)((k->space + s.len - 1) / s.len);
+  s.parts = (int)((s.space + s.len - 1) / s.len);
   if (planes > INT32_MAX)
     fnn_throw(FNN_ESHAPE, "norm: more than 2^31 - 1 planes");
   *grid = dim3((unsigned)planes, (unsigned)s.parts);
@@ -76,7 +73,8 @@ static __device__ inline Moments run_moments (const T *x, int64_t n,
   const R first = (R)x[0];
   R count = 0, mean = 0, spread = 0;
   for (int64_t at = 0; at < n; at += EACH) {
-    R v[EACH], m = (R)(n - at < EACH ? n - at : EACH), sum = 0, rest = 0;
+    R v[EACH], sum = 0, rest = 0;
+    R m = n - at < EACH ? (R)(n - at) : (R)EACH;
     for (int k = 0; k < EACH; k++) {
       v[k] = at + k < n ? (R)x[(at + k) * step] - first : 0;
       sum += v[k];
@@ -98,31 +96,25 @@ static __device__ inline Moments run_moments (const T *x, int64_t n,
 template <class T>
 static __global__ void moments (Pair *to, const T *x, Split s) {
   SHARED(Moments, shared, [THREADS]);
-  int64_t image = blockIdx.x / (unsigned)s.tiles;
-  int c = (int)(blockIdx.x % (unsigned)s.tiles * blockDim.x + threadIdx.x);
-  int64_t at = (int64_t)blockIdx.y * s.len + threadIdx.y;
-  int64_t hi = (int64_t)(blockIdx.y + 1) * s.len;
-  int64_t step = s.last ? s.channels : 1;
+  Part p = norm_part(&s);
+  int64_t at = p.lo + threadIdx.y;
   Moments all = { 0, 0, 0 };
-  if (hi > s.space) hi = s.space;
-  if (c < s.channels && at < hi) {
-    int64_t n = (hi - at + blockDim.y - 1) / blockDim.y;
-    x += image * s.channels * s.space + (s.last ? c : c * s.space);
-    all = run_moments(x + at * step, n, step * blockDim.y);
-  }
+  if (p.c < s.channels && at < p.hi)
+    all = run_moments(x + p.from + at * p.step,
+                      (p.hi - at + blockDim.y - 1) / blockDim.y,
+                      p.step * blockDim.y);
   all = column_joined(shared, all);
-  if (c >= s.channels || threadIdx.y != 0) return;
-  int64_t plane = image * s.channels + c;
-  Pair p = { all.mean, all.spread };
-  to[s.last ? (image * s.parts + blockIdx.y) * s.channels + c
-            : plane * s.parts + blockIdx.y] = p;
+  if (p.c >= s.channels || threadIdx.y != 0) return;
+  Pair pair = { all.mean, all.spread };
+  to[norm_place(&s, p.image, p.c, blockIdx.y)] = pair;
 }
 
-/* The statistic of a block: all its pairs joined.  Running ones, of S, move
+/* The statistic of a block: all its pairs joined.  Running ones move
 ** towards it, the variance being that of a sample. */
-template <class T, class S>
-static __global__ void fold_moments (S *stats, T *mean, T *var, const Pair *of,
-                                     Split s, double eps, double momentum) {
+template <class T>
+static __global__ void fold_moments (Real<T> *stats, Vectors running,
+                                     const Pair *of, Split s, double eps,
+                                     double momentum) {
   SHARED(Moments, shared, [THREADS]);
   int64_t i = blockIdx.x, many = norm_share(&s);
   Moments all = { 0, 0, 0 };
@@ -136,40 +128,57 @@ static __global__ void fold_moments (S *stats, T *mean, T *var, const Pair *of,
   }
   all = column_joined(shared, all);
   if (threadIdx.y != 0) return;
-  stats[2 * i] = (S)all.mean;
-  stats[2 * i + 1] = (S)(1 / sqrt(all.spread / all.n + eps));
-  if (mean == NULL) return;
+  stats[2 * i] = (Real<T>)all.mean;
+  stats[2 * i + 1] = (Real<T>)(1 / sqrt(all.spread / all.n + eps));
+  if (running.a == NULL) return;
   double f = momentum, v = all.spread / (all.n - 1);
-  mean[i] = number<T>((1 - f) * (double)mean[i] + f * all.mean);
-  var[i] = number<T>((1 - f) * (double)var[i] + f * v);
+  double mean = (double)norm_get<T>(running.a, running.awide, i);
+  double var = (double)norm_get<T>(running.b, running.bwide, i);
+  norm_set<T>(running.a, running.awide, i, (1 - f) * mean + f * all.mean);
+  norm_set<T>(running.b, running.bwide, i, (1 - f) * var + f * v);
 }
 
-template <class T, class S>
-static __global__ void given_stats (S *stats, const T *mean, const T *var,
-                                    int n, double eps) {
+template <class T>
+static __global__ void given_stats (Real<T> *stats, Vectors v, int n,
+                                    double eps) {
   int c = (int)(blockIdx.x * blockDim.x + threadIdx.x);
   if (c >= n) return;
-  stats[2 * c] = (S)mean[c];
-  stats[2 * c + 1] = (S)(1 / sqrt((double)var[c] + eps));
+  double var = (double)norm_get<T>(v.b, v.bwide, c);
+  stats[2 * c] = norm_get<T>(v.a, v.awide, c);
+  stats[2 * c + 1] = (Real<T>)(1 / sqrt(var + eps));
 }
 
-/* y = (x - m) a + b, over the parts of moments. */
-template <class T>
+/* y = (x - m) a + o, packs of N at a time. */
+template <class T, int N>
 static __global__ void scale (T *y, const T *x, const Real<T> *stats,
-                              const T *w, const T *b, Split s) {
-  int64_t image = blockIdx.x / (unsigned)s.tiles;
-  int c = (int)(blockIdx.x % (unsigned)s.tiles * blockDim.x + threadIdx.x);
-  if (c >= s.channels) return;
-  int64_t lo = (int64_t)blockIdx.y * s.len, step = s.last ? s.channels : 1;
-  int64_t hi = lo + s.len < s.space ? lo + s.len : s.space;
-  int64_t from = image * s.channels * s.space + (s.last ? c : c * s.space);
-  const Real<T> *p = stats + 2 * norm_of(&s, image, c);
-  const Real<T> m = p[0], a = w != NULL ? p[1] * (Real<T>)w[c] : p[1];
-  const Real<T> o = b != NULL ? (Real<T>)b[c] : 0;
-  x += from;
-  y += from;
-  for (int64_t i = lo + threadIdx.y; i < hi; i += blockDim.y)
-    y[i * step] = number<T>(((Real<T>)x[i * step] - m) * a + o);
+                              Vectors w, Split s) {
+  Part p = norm_part(&s);
+  Real<T> m[N], a[N], o[N];
+  if (p.c >= s.channels) return;
+  for (int e = 0; e < N; e++) {
+    int c = s.last ? p.c * N + e : p.c;
+    const Real<T> *of = stats + 2 * norm_of(&s, p.image, c);
+    m[e] = of[0];
+    a[e] = w.a != NULL ? of[1] * norm_get<T>(w.a, w.awide, c) : of[1];
+    o[e] = w.b != NULL ? norm_get<T>(w.b, w.bwide, c) : 0;
+  }
+  const Pack<T, N> *from = (const Pack<T, N> *)x + p.from;
+  Pack<T, N> *to = (Pack<T, N> *)y + p.from;
+  for (int64_t i = p.lo + threadIdx.y; i < p.hi; i += blockDim.y) {
+    Pack<T, N> v = from[i * p.step];
+    for (int e = 0; e < N; e++)
+      v.v[e] = number<T>(((Real<T>)v.v[e] - m[e]) * a[e] + o[e]);
+    to[i * p.step] = v;
+  }
+}
+
+template <class T, int N>
+static void run_scale (Tensor *y, const Tensor *x, const Real<T> *stats,
+                       Vectors w, const Norm *k) {
+  dim3 grid, block;
+  Split s = norm_split(k, N, &grid, &block);
+  RUN(x, (scale<T, N>), grid, block, 0, data_of<T>(y), data_of<const T>(x),
+      stats, w, s);
 }
 
 template <class T>
@@ -177,23 +186,24 @@ static void run (Tensor *y, Tensor *stats, Tensor *mean, Tensor *var,
                  const Tensor *x, const Tensor *w, const Tensor *b,
                  const Norm *k) {
   dim3 grid, block;
-  Split s = norm_split(k, &grid, &block);
+  Split s = norm_split(k, 1, &grid, &block);
   Real<T> *to = data_of<Real<T>>(stats);
+  Vectors running = norm_vectors(mean, var), affine = norm_vectors(w, b);
   if (k->given) {
-    RUN(x, (given_stats<T, Real<T>>), blocks_for(s.channels, THREADS), THREADS,
-        0, to, data_of<const T>(mean), data_of<const T>(var), s.channels,
-        k->eps);
+    RUN(x, given_stats<T>, blocks_for(s.channels, THREADS), THREADS, 0, to,
+        running, s.channels, k->eps);
   } else {
     int64_t bytes = norm_pairs(&s) * (int64_t)sizeof(Pair);
     Tensor *pairs = tensor_new(1, &bytes, FNN_U8, x->storage->device);
     Pair *p = data_of<Pair>(pairs);
     RUN(x, moments<T>, grid, block, 0, p, data_of<const T>(x), s);
-    dim3 fold(1, norm_threads(norm_share(&s)));
-    RUN(x, (fold_moments<T, Real<T>>), (unsigned)norm_stats(&s), fold, 0, to, data_of<T>(mean),
-        data_of<T>(var), p, s, k->eps, k->momentum);
+    RUN(x, fold_moments<T>, (unsigned)norm_stats(&s),
+        norm_fold(norm_share(&s)), 0, to, running, p, s, k->eps, k->momentum);
   }
-  RUN(x, scale<T>, grid, block, 0, data_of<T>(y), data_of<const T>(x), to,
-      data_of<const T>(w), data_of<const T>(b), s);
+  bool packs = pack_fits((fnn_Dtype)x->dtype, k->last ? k->channels : k->space,
+                         tensor_data(x), tensor_data(y), NULL);
+  if (packs) run_scale<T, 4>(y, x, to, affine, k);
+  else run_scale<T, 1>(y, x, to, affine, k);
 }
 
 extern "C" void cuda_channel_norm (Tensor *y, Tensor *stats, Tensor *mean,

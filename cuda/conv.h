@@ -13,6 +13,7 @@
 #define cuda_conv_h
 
 #include "cublas.h"
+#include "pack.h"
 
 /* Bytes of rows that are in memory at a time, and what a thread block has. */
 enum { CONV_ROOM = 64 << 20, CONV_THREADS = 256 };
@@ -45,23 +46,9 @@ static inline bool conv_is_product (const ConvShape *s) {
   return plain;
 }
 
-/* N channels that are read and written at a time. */
-template <class T, int N> struct alignas(N * sizeof(T)) Pack {
-  T v[N];
-};
-
-/* Whether channels come in packs of 4 at these addresses. */
-static inline bool conv_has_packs (int64_t channels, const Tensor *x,
-                                   const void *y, const void *z) {
-  uintptr_t size = 4 * fnn_dtype_size((fnn_Dtype)x->dtype);
-  uintptr_t all = (uintptr_t)tensor_data(x) | (uintptr_t)y | (uintptr_t)z;
-  return channels % 4 == 0 && all % size == 0;
-}
-
 /* A block whose first axis goes over so many channels or packs of them. */
 static inline dim3 conv_block (int64_t width) {
-  unsigned across = 1;
-  while (across < width && across < 32) across *= 2;
+  unsigned across = pack_power(width, 32);
   return dim3(across, CONV_THREADS / across);
 }
 

@@ -98,7 +98,8 @@ static void run_slab (Slabs *s, int64_t x0, int64_t y0, const Box *in,
   g->m = images * out->count[0] * out->count[1] * out->count[2];
   g->a.data = (const char *)tensor_data(s->gy) + y0 * p->cout * s->size;
   if (g->m > 0) cublas_product(cuda_of(s->gy), g, "conv");
-  bool packs = conv_has_packs(p->cin / p->groups, s->gx, s->columns, to);
+  bool packs = pack_fits((fnn_Dtype)s->gx->dtype, p->cin / p->groups, to,
+                         s->columns, NULL);
   WITH_FLOAT(s->gx->dtype, {
     if (packs) gather_slab<T, 4>(s, (T *)to, in, out, images);
     else gather_slab<T, 1>(s, (T *)to, in, out, images);

@@ -81,7 +81,8 @@ void conv_depthwise (Tensor *y, const Tensor *x, const Tensor *w,
   Places places = conv_places(s);
   const void *turned = conv_weights(w, s);
   bool packs = s->cin == s->cout &&
-               conv_has_packs(s->cout, x, tensor_data(y), turned);
+               pack_fits((fnn_Dtype)x->dtype, s->cout, tensor_data(x),
+                         tensor_data(y), turned);
   WITH_FLOAT(x->dtype, {
     if (packs) run_depthwise<T, 4>(y, x, turned, e, &places);
     else run_depthwise<T, 1>(y, x, turned, e, &places);
@@ -165,7 +166,8 @@ void conv_depthwise_input (Tensor *gx, const Tensor *gy, const Tensor *w,
   Places places = conv_places(s);
   const void *turned = conv_weights(w, s);
   bool packs = s->cin == s->cout &&
-               conv_has_packs(s->cin, gy, tensor_data(gx), turned);
+               pack_fits((fnn_Dtype)gy->dtype, s->cin, tensor_data(gy),
+                         tensor_data(gx), turned);
   WITH_FLOAT(gy->dtype, {
     if (packs) run_input<T, 4>(gx, gy, turned, e, &places);
     else run_input<T, 1>(gx, gy, turned, e, &places);

@@ -250,7 +250,7 @@ static void finish_rows (Tensor *c, const Tensor *bias) {
 
 /* Bias and activation in one pass; an activation that is rare in a pass of
 ** its own. */
-static void epilogue (Tensor *c, const Epilogue *e) {
+void product_finish (Tensor *c, const Epilogue *e) {
   WITH_FLOAT(c->dtype, switch (e->act) {
     case MAP_relu: finish_rows<T, MAP_relu>(c, e->bias); return;
     case MAP_sigmoid: finish_rows<T, MAP_sigmoid>(c, e->bias); return;
@@ -281,7 +281,7 @@ static void product_into (Tensor *c, const Tensor *a, const Tensor *b,
     rest.accumulate = true;
   }
   products(c, a, b, t, &rest);
-  epilogue(c, &rest);
+  product_finish(c, &rest);
 }
 
 /* Where cuBLAS has no product of such dtypes (two f32 into f16), it is made in
@@ -294,7 +294,7 @@ extern "C" void cuda_matmul (Tensor *c, const Tensor *a, const Tensor *b,
   if (c->numel == 0 || (none && e->accumulate)) return;
   if (none) {
     kernel(c, fill)(c, 0);
-    epilogue(c, e);
+    product_finish(c, e);
   } else if (cublas_takes(t, (fnn_Dtype)c->dtype)) {
     product_into(c, a, b, t, e);
   } else {

@@ -7,7 +7,7 @@
 **
 ** On the way back each input asks the windows that cover it. */
 
-#include "cuda.h"
+#include "pack.h"
 
 enum { SMALL = 64, THREADS = 256, WIDE = 32 };
 
@@ -272,8 +272,7 @@ static unsigned limited (int64_t n) { return (unsigned)min64(n, 65535); }
 
 /* Blocks of threads for rows of `width` elements, a few short ones each. */
 static dim3 grid_of (int64_t width, int64_t rows, dim3 *block) {
-  unsigned across = 1;
-  while (across < THREADS && across < width) across *= 2;
+  unsigned across = pack_power(width, THREADS);
   *block = dim3(across, THREADS / across);
   if (rows > INT32_MAX)
     fnn_throw(FNN_ESHAPE, "pool: a tensor has more than 2^31 - 1 rows");
@@ -298,8 +297,7 @@ template <class T>
 static void pool_wide (Tensor *y, Tensor *ids, const Tensor *x,
                        const Pooling *p) {
   int64_t windows = p->planes * p->h.out * p->w.out;
-  unsigned across = 1;
-  while (across < WIDE && across < p->channels) across *= 2;
+  unsigned across = pack_power(p->channels, WIDE);
   dim3 block(across, THREADS / across);
   dim3 grid(blocks_for(p->channels, across), limited(windows));
   if (p->max)

@@ -5,7 +5,7 @@
 ** way back an input adds up the outputs that read it, which lie side by side,
 ** for the places read only grow with the output. */
 
-#include "cuda.h"
+#include "pack.h"
 
 enum { TAPS = 4, THREADS = 256 }; /* TAPS: of the cubic, the widest */
 
@@ -199,11 +199,10 @@ static void run (Tensor *y, const Tensor *x, const Resize *r) {
   int64_t width = (r->back ? r->w.in : r->w.out) * r->channels;
   int64_t rows = r->planes * (r->back ? r->h.in : r->h.out);
   int channels = (int)r->channels;
-  unsigned across = 1;
+  unsigned across = pack_power(width, THREADS);
   if (rows > INT32_MAX || columns > INT32_MAX / r->channels - THREADS)
     fnn_throw(FNN_ESHAPE,
               "interpolate: more than 2^31 - 1 rows, or elements of one");
-  while (across < THREADS && across < width) across *= 2;
   dim3 block(across, THREADS / across);
   dim3 grid(blocks_for(width, across),
             (unsigned)min64((rows + block.y - 1) / block.y, 65535));

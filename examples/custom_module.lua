@@ -1,7 +1,7 @@
 -- custom_module.lua: layers written in Lua, in a model that tells the arms of
 -- two spirals apart.
 --
---   fnn examples/custom_module.lua [--quick]
+--   fnn examples/custom_module.lua [--quick] [--device cuda]
 --
 -- A module is a class with a forward.  What its fields hold - parameters,
 -- tensors, other modules, tables of them - is found by everything that works
@@ -10,7 +10,7 @@
 local fnn = require "fnn"
 local nn, optim = fnn.nn, fnn.optim
 
-local quick = arg and arg[1] == "--quick"
+local quick = fnn.arguments(arg, { quick = false }).quick
 fnn.manual_seed(7)
 
 -- x + inner(x), with a learned scale that starts small.

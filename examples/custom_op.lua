@@ -1,7 +1,7 @@
 -- custom_op.lua - an operation with a derivative of its own, in a network whose
 -- hidden units say only -1 or 1.
 --
---   fnn examples/custom_op.lua [--quick]
+--   fnn examples/custom_op.lua [--quick] [--device cuda]
 --
 -- The sign of a number has no useful derivative.  Binary networks are trained
 -- as if it were that of a clamped line ("straight through", Hubara et al. 2016,
@@ -10,7 +10,7 @@
 local fnn = require "fnn"
 local nn, optim, data = fnn.nn, fnn.optim, fnn.data
 
-local quick = arg and arg[1] == "--quick"
+local quick = fnn.arguments(arg, { quick = false }).quick
 fnn.manual_seed(1)
 
 local Sign = fnn.Function "Sign"

@@ -1,13 +1,13 @@
 -- dense_networks.lua - three small tasks with fnn.Network: XOR, a curve, and
 -- handwritten digits.
 --
---   fnn examples/dense_networks.lua [--quick]
+--   fnn examples/dense_networks.lua [--quick] [--device cuda]
 --
 -- The same seed gives the same numbers each time.
 
 local fnn = require "fnn"
 
-local quick = arg and arg[1] == "--quick"
+local quick = fnn.arguments(arg, { quick = false }).quick
 
 -- XOR: four points, one output, which is a probability.
 local x = { { 0, 0 }, { 0, 1 }, { 1, 0 }, { 1, 1 } }

@@ -1,28 +1,15 @@
 -- digits.lua: trains a small network on real handwritten digits and draws what
 -- it takes the test digits for.
 --
---   fnn examples/digits.lua [--quick] [--picture digits.png]
+--   fnn examples/digits.lua [--quick] [--picture digits.png] [--device cuda]
 --
 -- The 1797 digits of 8 by 8 pixels are in the library; see data.digits.
 
 local fnn = require "fnn"
 local nn, optim, data = fnn.nn, fnn.optim, fnn.data
 
-local epochs, picture = 20, "digits.png"
-do
-  local i = 1
-  while arg[i] do
-    if arg[i] == "--quick" then
-      epochs = 4
-    elseif arg[i] == "--picture" and arg[i + 1] then
-      i = i + 1
-      picture = arg[i]
-    else
-      error("digits.lua: unknown argument " .. arg[i], 0)
-    end
-    i = i + 1
-  end
-end
+local options = fnn.arguments(arg, { quick = false, picture = "digits.png" })
+local epochs, picture = options.quick and 4 or 20, options.picture
 
 fnn.manual_seed(1)
 local train, test = data.digits():split_stratified(0.8)

@@ -1,7 +1,7 @@
 -- digits_cnn.lua: a convolutional network learns to read digits.
 --
 --   fnn examples/digits_cnn.lua [--data NAME] [--epochs N] [--picture FILE]
---                               [--quick]
+--                               [--quick] [--device cuda]
 --
 -- NAME is digits, the 1797 small ones that fnn carries (what it takes without
 -- the option), or fashion-mnist or mnist, 70,000 pictures of clothes or of
@@ -11,21 +11,10 @@
 local fnn = require "fnn"
 local nn, optim, data, io = fnn.nn, fnn.optim, fnn.data, fnn.io
 
-local options = { data = "digits", picture = "digits_cnn.png" }
-local known = { data = true, epochs = true, picture = true }
-local i = 1
-while arg and arg[i] do
-  local name = arg[i]:match "^%-%-(%a+)$"
-  if name == "quick" then
-    options.data, options.epochs = "digits", "3"
-    i = i + 1
-  elseif known[name] and arg[i + 1] then
-    options[name] = arg[i + 1]
-    i = i + 2
-  else
-    error("unknown option, or one without its value: " .. arg[i], 0)
-  end
-end
+local options = fnn.arguments(arg, {
+  data = "digits", picture = "digits_cnn.png", epochs = 0, quick = false,
+})
+if options.quick then options.data, options.epochs = "digits", 3 end
 
 -- Data ---------------------------------------------------------------------
 
@@ -64,7 +53,8 @@ print(model)
 
 -- Training -----------------------------------------------------------------
 
-local epochs = tonumber(options.epochs) or (#train > 10000 and 5 or 15)
+local epochs = options.epochs > 0 and options.epochs
+               or (#train > 10000 and 5 or 15)
 local batch = #train > 10000 and 128 or 32
 
 local history = fnn.fit(model, train, {

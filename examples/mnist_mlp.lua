@@ -1,7 +1,7 @@
 -- mnist_mlp.lua: a network learns to tell pictures apart.
 --
 --   fnn examples/mnist_mlp.lua [--data NAME] [--epochs N] [--picture FILE]
---                              [--checkpoint FILE] [--quick]
+--                              [--checkpoint FILE] [--quick] [--device cuda]
 --
 -- NAME is fashion-mnist or mnist, 70,000 pictures of clothes or of digits, or
 -- digits, the 1797 small ones that fnn carries.  Without it the first of them
@@ -12,23 +12,11 @@
 local fnn = require "fnn"
 local nn, optim, data, io = fnn.nn, fnn.optim, fnn.data, fnn.io
 
-local options = { picture = "mnist_mlp.png",
-                  checkpoint = "mnist_mlp.safetensors" }
-local known = { data = true, epochs = true, picture = true,
-                checkpoint = true }
-local i = 1
-while arg and arg[i] do
-  local name = arg[i]:match "^%-%-(%a+)$"
-  if name == "quick" then
-    options.data, options.epochs = "digits", "8"
-    i = i + 1
-  elseif known[name] and arg[i + 1] then
-    options[name] = arg[i + 1]
-    i = i + 2
-  else
-    error("unknown option, or one without its value: " .. arg[i], 0)
-  end
-end
+local options = fnn.arguments(arg, {
+  data = "", epochs = 0, picture = "mnist_mlp.png",
+  checkpoint = "mnist_mlp.safetensors", quick = false,
+})
+if options.quick then options.data, options.epochs = "digits", 8 end
 
 -- Data ---------------------------------------------------------------------
 
@@ -61,7 +49,7 @@ local function find()
 end
 
 local name, train, test, classes
-if options.data then
+if options.data ~= "" then
   name = options.data
   if not open[name] then error("no data of the name " .. name, 0) end
   train, test, classes = open[name]()
@@ -107,7 +95,8 @@ end
 local loader = data.DataLoader(train, {
   batch = #train > 10000 and 128 or 16, shuffle = true, seed = 1,
 })
-local epochs = tonumber(options.epochs) or (#train > 10000 and 10 or 20)
+local epochs = options.epochs > 0 and options.epochs
+               or (#train > 10000 and 10 or 20)
 
 for epoch = 1, epochs do
   local sum = 0

@@ -1,12 +1,12 @@
 -- simple_mlp.lua: a tiny network learns XOR, the smallest thing that a single
 -- layer cannot.  Everything that training takes is here.
 --
---   fnn examples/simple_mlp.lua [--quick]
+--   fnn examples/simple_mlp.lua [--quick] [--device cuda]
 
 local fnn = require "fnn"
 local nn, optim = fnn.nn, fnn.optim
 
-local quick = arg and arg[1] == "--quick"
+local quick = fnn.arguments(arg, { quick = false }).quick
 fnn.manual_seed(1)  -- the same start, and so the same end, each time
 
 -- Four examples, a row each: two inputs, and one output that is 1 when the

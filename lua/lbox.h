@@ -287,6 +287,9 @@ int closer_call (lua_State *L, bool set,
 ** as an array in a userdata that is pushed; *n is how many. */
 fnn_Param **checkparams (lua_State *L, int i, int *n);
 fnn_Param **push_params (lua_State *L, fnn_Optimizer *o, int *n);
+/* Pushes the number in the norm that the box on the top has, if that is on the
+** host; else the box stays the top. */
+void push_norm (lua_State *L, void **box);
 
 /* }====================================================== */
 

@@ -18,12 +18,23 @@ static fnn_Param **clipped (lua_State *L, int *n) {
   return checkparams(L, 1, n);
 }
 
+/* A norm on the host is a number; elsewhere a tensor, since to read it is to
+** wait for the device. */
+void push_norm (lua_State *L, void **box) {
+  fnn_Tensor *x = *box;
+  double v = 0;
+  if (!x->storage->device->host) return;
+  guard(L, v = fnn_item(x));
+  lua_pushnumber(L, v);
+}
+
 static int clip_grad_norm (lua_State *L) {
-  double most = luaL_checknumber(L, 2), norm = 0;
+  double most = luaL_checknumber(L, 2);
   int n;
   fnn_Param **p = clipped(L, &n);
-  guard(L, norm = fnn_clip_grad_norm(n, p, most));
-  lua_pushnumber(L, norm);
+  void **box = newbox(L, TENSOR);
+  guard(L, *box = fnn_retain(fnn_clip_grad_norm_later(n, p, most)));
+  push_norm(L, box);
   return 1;
 }
 
@@ -44,6 +55,14 @@ static int clip_grad_value (lua_State *L) {
   return 0;
 }
 
+static int scale_grad (lua_State *L) {
+  double factor = luaL_checknumber(L, 2);
+  int n;
+  fnn_Param **p = clipped(L, &n);
+  guard(L, fnn_scale_grad(n, p, factor));
+  return 0;
+}
+
 static int gradients_are_finite (lua_State *L) {
   int n;
   bool finite = false;
@@ -57,6 +76,7 @@ static const luaL_Reg functions[] = {
   { "clip_grad_norm", clip_grad_norm },
   { "clip_grad_value", clip_grad_value },
   { "grad_norm", grad_norm },
+  { "scale_grad", scale_grad },
   { "gradients_are_finite", gradients_are_finite },
   { NULL, NULL },
 };

@@ -75,6 +75,18 @@ static void check_list (lua_State *L, const fnn_Tensor *ids) {
   luaL_argcheck(L, list, 2, "expected a list of ids on the cpu");
 }
 
+/* Ids as the host reads them: datasets are in its memory. */
+static const int64_t *ids_data (const fnn_Tensor *ids) {
+  return tensor_data(tensor_move(ids, device_cpu()));
+}
+
+/* Items go where new tensors live. */
+static void read_items (fnn_Dataset *d, const fnn_Tensor *ids,
+                        const fnn_Device *to, fnn_Tensor **x) {
+  fnn_dataset_read(d, ids->numel, ids_data(ids), x);
+  for (int k = 0; k < d->nfields; k++) x[k] = tensor_move(x[k], to);
+}
+
 static int dataset_len (lua_State *L) {
   lua_pushinteger(L, fnn_dataset_size(checkdataset(L, 1)));
   return 1;
@@ -88,16 +100,18 @@ static int dataset_items (lua_State *L) {
   void **to[FIELDS];
   int n = fnn_dataset_fields(d);
   push_boxes(L, n, to);
-  guard(L, fnn_dataset_read(d, ids->numel, tensor_data(ids), x);
-        fill_boxes(n, x, to));
+  const fnn_Device *device = getlib(L)->device;
+  guard(L, read_items(d, ids, device, x); fill_boxes(n, x, to));
   return n;
 }
 
 /* Fills the boxes with the fields of one item, without the batch's dim. */
-static void read_item (fnn_Dataset *d, int64_t id, void ***to) {
+static void read_item (fnn_Dataset *d, int64_t id, const fnn_Device *device,
+                       void ***to) {
   fnn_Tensor *x[FIELDS];
   fnn_dataset_read(d, 1, &id, x);
-  for (int k = 0; k < d->nfields; k++) x[k] = fnn_select(x[k], 0, 0);
+  for (int k = 0; k < d->nfields; k++)
+    x[k] = fnn_select(tensor_move(x[k], device), 0, 0);
   fill_boxes(d->nfields, x, to);
 }
 
@@ -111,7 +125,8 @@ static int dataset_item (lua_State *L, fnn_Dataset *d) {
   void **to[FIELDS];
   luaL_checkstack(L, n + 4, "dataset");
   push_boxes(L, n, to);
-  guard(L, read_item(d, id, to));
+  const fnn_Device *device = getlib(L)->device;
+  guard(L, read_item(d, id, device, to));
   lua_createtable(L, n, 0);
   lua_insert(L, -n - 1);
   for (int k = n; k >= 1; k--) lua_rawseti(L, -k - 1, k);
@@ -153,7 +168,7 @@ static int dataset_subset (lua_State *L) {
   fnn_Tensor *ids = checkids(L, 2, device_cpu());
   check_list(L, ids);
   void **box = newbox(L, DATASET);
-  guard(L, *box = fnn_retain(fnn_subset(d, ids->numel, tensor_data(ids))));
+  guard(L, *box = fnn_retain(fnn_subset(d, ids->numel, ids_data(ids))));
   return 1;
 }
 
@@ -179,9 +194,10 @@ static int dataset_tostring (lua_State *L) {
 ** =======================================================
 */
 
-static const char *const loader_options[] = {
-  "batch", "shuffle", "seed", "drop_last", "prefetch", "device", NULL
-};
+static const char *const loader_options[] = { "batch",      "shuffle",
+                                              "seed",       "drop_last",
+                                              "prefetch",   "device",
+                                              "pin_memory", NULL };
 
 /* data.loader(ds, options): of a C dataset; DataLoader in data.lua */
 static int new_loader (lua_State *L) {
@@ -194,6 +210,7 @@ static int new_loader (lua_State *L) {
     .seed = (uint64_t)opt_integer(L, at, "seed", 0),
     .prefetch = (int)opt_integer(L, at, "prefetch", 0),
     .device = opt_device(L, at),
+    .pageable = !opt_boolean(L, at, "pin_memory", true),
   };
   void **box = newbox(L, LOADER);
   guard(L, *box = fnn_retain(fnn_loader(d, &o)));

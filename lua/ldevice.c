@@ -106,15 +106,35 @@ static int capture_replay (lua_State *L) {
   return 1;
 }
 
-static int capture_running (lua_State *L) {
-  lua_pushboolean(L, getlib(L)->context->capture != NULL);
-  return 1;
+/* call(f, ...): as pcall, but that f cannot yield, or what comes after would
+** be recorded too */
+static int capture_call (lua_State *L) {
+  luaL_checkany(L, 1);
+  int status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
+  lua_pushboolean(L, status == LUA_OK);
+  lua_insert(L, 1);
+  return lua_gettop(L);
+}
+
+/* refuse(what): raises while a step is recorded, for what Lua computes anew
+** each time */
+static int capture_refuse (lua_State *L) {
+  const char *what = luaL_checkstring(L, 1);
+  if (getlib(L)->context->capture == NULL) return 0;
+  return raise_error(L,
+                     "%s: not in a step that is recorded (fnn.graph_step): "
+                     "its replays run no Lua; call it outside, after the step",
+                     what);
 }
 
 static const luaL_Reg capture_functions[] = {
-  { "begin", capture_begin },     { "finish", capture_end },
-  { "stop", capture_stop },       { "replay", capture_replay },
-  { "running", capture_running }, { NULL, NULL },
+  { "begin", capture_begin },
+  { "finish", capture_end },
+  { "stop", capture_stop },
+  { "replay", capture_replay },
+  { "refuse", capture_refuse },
+  { "call", capture_call },
+  { NULL, NULL },
 };
 
 void push_capture (lua_State *L) {

@@ -116,6 +116,40 @@ static int graph_detect_anomaly (lua_State *L) {
   return with_mode(L, ANOMALY, true);
 }
 
+/* Ends fnn.autocast: upvalue 2 is the dtype that there was. */
+static int restore_autocast (lua_State *L) {
+  fnn_Dtype before = (fnn_Dtype)lua_tointeger(L, lua_upvalueindex(2));
+  guard(L, fnn_autocast(before));
+  return 0;
+}
+
+/* fnn.autocast(f [, options [, ...]]): f(...) with products in 16 bits */
+static int graph_autocast (lua_State *L) {
+  static const char *const names[] = { "dtype", "enabled", NULL };
+  luaL_checkany(L, 1);
+  int o = options(L, 2, names);
+  fnn_Dtype t = FNN_BF16;
+  if (o != 0 && lua_getfield(L, o, "dtype") != LUA_TNIL) t = checkdtype(L, -1);
+  if (!opt_boolean(L, o, "enabled", true)) t = FNN_F32;
+  lua_settop(L, lua_gettop(L) - (o != 0));
+  if (lua_gettop(L) >= 2) lua_remove(L, 2); /* the options */
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_pushinteger(L, getlib(L)->context->autocast);
+  lua_pushcclosure(L, restore_autocast, 2);
+  lua_insert(L, 1);
+  bool set = closer_set(L);
+  guard(L, fnn_autocast(t));
+  return closer_call(L, set, NULL);
+}
+
+/* fnn.autocast_dtype(): "bf16" or "f16" inside of autocast, else nil */
+static int graph_autocast_dtype (lua_State *L) {
+  fnn_Dtype t = (fnn_Dtype)getlib(L)->context->autocast;
+  if (t == FNN_F32) lua_pushnil(L);
+  else lua_pushstring(L, fnn_dtype_name(t));
+  return 1;
+}
+
 static int graph_is_grad_enabled (lua_State *L) {
   lua_pushboolean(L, getlib(L)->context->grad_mode);
   return 1;
@@ -301,6 +335,8 @@ static const luaL_Reg functions[] = {
   { "enable_grad", graph_enable_grad },
   { "detect_anomaly", graph_detect_anomaly },
   { "is_grad_enabled", graph_is_grad_enabled },
+  { "autocast", graph_autocast },
+  { "autocast_dtype", graph_autocast_dtype },
   { "record", graph_record_ },
   { "Param", new_param },
   { NULL, NULL },

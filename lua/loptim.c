@@ -213,13 +213,15 @@ static int optimizer_step (lua_State *L) {
   fnn_Optimizer *o = checkoptimizer(L, 1);
   int t = options(L, 2, names);
   double scale = opt_number(L, t, "scale", 1);
-  double most = opt_number(L, t, "max_norm", HUGE_VAL), norm = 0;
+  double most = opt_number(L, t, "max_norm", HUGE_VAL);
   if (t == 0) {
     guard(L, fnn_optimizer_step(o));
     return 0;
   }
-  guard(L, norm = fnn_optimizer_step_clipped(o, scale, most));
-  lua_pushnumber(L, norm);
+  void **box = newbox(L, TENSOR);
+  guard(L, *box = fnn_retain(fnn_optimizer_step_clipped_later(o, scale,
+                                                              most)));
+  push_norm(L, box);
   return 1;
 }
 

@@ -632,6 +632,10 @@ FNN_API void fnn_grad (fnn_Tensor *x, fnn_Tensor *gy, int n,
 /* Whether ops are recorded; returns what it was. */
 FNN_API bool fnn_grad_mode (bool on);
 FNN_API bool fnn_is_grad_mode (void);
+/* From now on products (matmul, linear, convolution) round f32 operands to t,
+** f16 or bf16, and what needs the range of f32 takes 16-bit operands as f32;
+** FNN_F32: nothing of that.  Returns what it was; a throw restores it. */
+FNN_API fnn_Dtype fnn_autocast (fnn_Dtype t);
 /* Whether backward throws at the first derivative that gives an infinity or
 ** NaN, naming its op; returns what it was. */
 FNN_API bool fnn_anomaly_mode (bool on);

@@ -328,6 +328,11 @@ FNN_API void fnn_optimizer_step (fnn_Optimizer *o);
 ** be more than most; returns that norm.  The gradients stay as they are. */
 FNN_API double fnn_optimizer_step_clipped (fnn_Optimizer *o, double scale,
                                            double most);
+/* The same without waiting for a device: the norm is an f64 tensor without
+** dims there, to be read when it is wanted. */
+FNN_API fnn_Tensor *fnn_optimizer_step_clipped_later (fnn_Optimizer *o,
+                                                      double scale,
+                                                      double most);
 FNN_API void fnn_optimizer_zero_grad (fnn_Optimizer *o);
 FNN_API const char *fnn_optimizer_name (const fnn_Optimizer *o);
 FNN_API int fnn_optimizer_groups (const fnn_Optimizer *o);
@@ -354,7 +359,13 @@ FNN_API void fnn_optimizer_load (fnn_Optimizer *o, int n,
 ** (returns the norm before); clamping each element to +-most. */
 FNN_API double fnn_grad_norm (int n, fnn_Param *const *p);
 FNN_API double fnn_clip_grad_norm (int n, fnn_Param *const *p, double most);
+/* The same without waiting for a device, as fnn_optimizer_step_clipped_later.
+** The functions that return numbers do wait. */
+FNN_API fnn_Tensor *fnn_grad_norm_later (int n, fnn_Param *const *p);
+FNN_API fnn_Tensor *fnn_clip_grad_norm_later (int n, fnn_Param *const *p,
+                                              double most);
 FNN_API void fnn_clip_grad_value (int n, fnn_Param *const *p, double most);
+FNN_API void fnn_scale_grad (int n, fnn_Param *const *p, double factor);
 FNN_API bool fnn_gradients_are_finite (int n, fnn_Param *const *p);
 
 /* }====================================================== */
@@ -396,7 +407,9 @@ FNN_API void fnn_dataset_read (fnn_Dataset *d, int64_t n, const int64_t *ids,
 FNN_API fnn_Tensor *fnn_digits (fnn_Tensor **labels);
 
 /* Batches of a dataset.  The order of an epoch depends on seed and epoch
-** alone.  With prefetch a thread keeps that many batches ready. */
+** alone.  With prefetch a thread keeps that many batches ready; for a card it
+** does so in pinned memory, from where they are copied while the card computes
+** on what it was given before. */
 typedef struct fnn_Loader fnn_Loader;
 
 typedef struct fnn_LoaderOptions {
@@ -405,6 +418,7 @@ typedef struct fnn_LoaderOptions {
   uint64_t seed;
   int prefetch;
   const fnn_Device *device; /* where batches go; NULL: the CPU */
+  bool pageable;            /* without pinned memory: copied by next */
 } fnn_LoaderOptions;
 
 FNN_API fnn_Loader *fnn_loader (fnn_Dataset *d, const fnn_LoaderOptions *o);

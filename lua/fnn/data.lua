@@ -33,7 +33,7 @@ end
 
 -- ds:all(): the whole dataset as one batch.
 function Dataset:all()
-  return self:items(fnn.arange(#self, { dtype = "i64" }))
+  return self:items(fnn.arange(#self, { dtype = "i64", device = "cpu" }))
 end
 
 ---------------------------------------------------------------------------
@@ -109,7 +109,8 @@ local function labels_of(ds, field)
   end
   local list = {}
   for first = 0, #ds - 1, 1024 do
-    local ids = fnn.arange(first, min(first + 1024, #ds), { dtype = "i64" })
+    local ids = fnn.arange(first, min(first + 1024, #ds),
+                           { dtype = "i64", device = "cpu" })
     local y = select(field, ds:items(ids))
     if y:ndim() == 2 and y:size(2) > 1 then y = y:argmax(2) end
     if y:numel() ~= #ids then

@@ -122,7 +122,7 @@ function io.write_grid(path, images, opts)
   if type(path) ~= "string" then raise "write_grid: expected a path" end
   local at = layout(n, x, o)
   local canvas = fnn.full({ at.canvas_height, at.canvas_width, 3 }, 255,
-                          { dtype = "u8" })
+                          { dtype = "u8", device = "cpu" })
   io.draw_text(canvas, gap + 1, gap, o.title, ink, text_scale)
   for i = 0, n - 1 do
     draw_cell(canvas,

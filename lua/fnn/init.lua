@@ -30,6 +30,8 @@ end
 fnn.metrics = internals.namespace({}, "fnn.metrics")
 
 later(fnn, "function", "Function")
+later(fnn, "arguments", "arguments")
+later(fnn, "graph_step", "graph_step")
 later(optim, "optim/schedule", "scheduler")
 later(optim, "optim/laws", [[
   Constant StepDecay MultiStep Exponential Polynomial CosineAnnealing

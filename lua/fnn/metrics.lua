@@ -74,7 +74,8 @@ function metrics.confusion (outputs, targets, options)
   local wanted = ids_of("confusion", outputs, targets)
   local n = o.classes or
             outputs:ndim() == 2 and outputs:size(2) > 1 and outputs:size(2) or 2
-  local counts = fnn.zeros({ n * n }, { dtype = "i64" })
+  local as = { dtype = "i64", device = found:device() }
+  local counts = fnn.zeros({ n * n }, as)
   if #found > 0 then
     if wanted:min():item() < 0 or wanted:max():item() >= n then
       raise("metrics.confusion: targets from %d to %d are no classes (there " ..
@@ -82,7 +83,7 @@ function metrics.confusion (outputs, targets, options)
             floor(wanted:max():item()), floor(n))
     end
     counts = counts:scatter_add(1, wanted * n + found,
-                                fnn.ones(#found, { dtype = "i64" }))
+                                fnn.ones(#found, as))
   end
   return counts:reshape(n, n)
 end

@@ -9,3 +9,4 @@ load "optim/lookahead"  -- Lookahead
 load "optim/average"    -- Ema, SWA
 load "optim/statistics" -- update_batch_norm
 load "optim/lbfgs"      -- LBFGS
+load "optim/scaler"     -- GradScaler

@@ -115,7 +115,7 @@ describe("random numbers on cuda", function ()
   end)
 
   test("dropout of NaN and infinity that it drops is 0", function ()
-    local x = fnn.full(64, 0 / 0)
+    local x = fnn.full({ 64 }, 0 / 0)
     device.all("dropout", function (y)
       return y:dropout(0.5, { generator = fnn.Generator(7) })
     end, { x })

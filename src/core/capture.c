@@ -47,20 +47,13 @@ struct fnn_Capture {
   Written *written;
 };
 
-static void stop (fnn_Context *c) {
-  fnn_Capture *p = c->capture;
-  if (p == NULL) return;
-  c->capture = NULL;
-  p->device->queues->record_stop(p->device);
-  arena_close(c);
-}
-
-static void capture_destroy (void *o) {
-  fnn_Capture *p = o;
-  if (p->context != NULL && p->context->capture == p) stop(p->context);
+/* Lets go of all but the recording itself.  What was drawn or counted for a
+** step that was never done is as if it had not been. */
+static void forget (fnn_Capture *p) {
   while (p->draws != NULL) {
     Draws *d = p->draws;
     p->draws = d->next;
+    if (p->recording == NULL) d->g->counter = d->start;
     fnn_release(d->g);
     storage_release(d->ahead);
     mem_free(d, sizeof *d);
@@ -68,15 +61,32 @@ static void capture_destroy (void *o) {
   while (p->before != NULL) {
     Before *b = p->before;
     p->before = b->next;
-    if (b->refresh.done != NULL) b->refresh.done(b->refresh.ud);
+    if (b->refresh.done != NULL)
+      b->refresh.done(b->refresh.ud, p->recording != NULL);
     mem_free(b, sizeof *b);
   }
+  p->last = &p->before;
   while (p->written != NULL) {
     Written *w = p->written;
     p->written = w->next;
     storage_release(w->s);
     mem_free(w, sizeof *w);
   }
+}
+
+static void stop (fnn_Context *c) {
+  fnn_Capture *p = c->capture;
+  if (p == NULL) return;
+  c->capture = NULL;
+  p->device->queues->record_stop(p->device);
+  arena_close(c);
+  forget(p);
+}
+
+static void capture_destroy (void *o) {
+  fnn_Capture *p = o;
+  if (p->context != NULL && p->context->capture == p) stop(p->context);
+  forget(p);
   if (p->recording != NULL)
     p->device->queues->recording_free(p->device, p->recording);
   if (p->arena != NULL) arena_free(p->arena);
@@ -163,7 +173,7 @@ bool fnn_capture_replay (fnn_Capture *p) {
 void capture_before (fnn_Capture *p, const Refresh *r) {
   Before *b = mem_try(sizeof *b);
   if (b == NULL) {
-    if (r->done != NULL) r->done(r->ud);
+    if (r->done != NULL) r->done(r->ud, false);
     fnn_throw(FNN_EMEMORY, "recording a step: no memory");
   }
   *b = (Before){ .refresh = *r };

@@ -27,6 +27,7 @@ static fnn_Context *context_new (const fnn_Host *host, Account *a) {
   c->host = *host;
   c->account = a;
   c->grad_mode = true;
+  c->autocast = FNN_F32;
   return c;
 }
 
@@ -130,7 +131,9 @@ void fnn_device_memory_limit (const fnn_Device *d, uint64_t bytes) {
   account_limit(context()->account, device_or_cpu(d), bytes);
 }
 
-void fnn_memory_limit (uint64_t bytes) { fnn_device_memory_limit(NULL, bytes); }
+void fnn_memory_limit (uint64_t bytes) {
+  fnn_device_memory_limit(NULL, bytes);
+}
 
 bool fnn_exact_convolution (bool on) {
   fnn_Context *c = context();

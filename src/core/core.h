@@ -81,6 +81,7 @@ typedef struct Frame {
   size_t mark;
   bool grad_mode; /* as it was, and will be again after a throw */
   bool anomaly;
+  uint8_t autocast;
 } Frame;
 
 /* Opens f; then `if (setjmp(f->jump) == 0)`.  frame_leave after success only:
@@ -120,6 +121,7 @@ struct fnn_Context {
   bool child;         /* made by context_child: shares account and token */
   bool grad_mode;
   bool anomaly; /* gradients are checked for numbers that are not finite */
+  uint8_t autocast;       /* fnn_Dtype of products; FNN_F32: their operands' */
   bool exact_convolution; /* by its definition alone */
   bool destroying;        /* an object's destroy runs: others wait in dead */
   bool finalizing;        /* a collector runs us: no reclaim, no poll */
@@ -337,6 +339,10 @@ void dtype_set (fnn_Dtype t, void *p, int64_t i, double v) LENT(dtype_set);
 static inline bool dtype_is_float (fnn_Dtype t) { return t >= FNN_F16; }
 /* Whether the CPU computes in t. */
 static inline bool dtype_is_compute (fnn_Dtype t) { return t >= FNN_F32; }
+/* Of what is kept to be added to: an optimizer's state of a weight of t. */
+static inline fnn_Dtype dtype_of_state (fnn_Dtype t) {
+  return dtype_is_compute(t) ? t : FNN_F32;
+}
 float f16_to_f32 (uint16_t h);
 uint16_t f16_from_f32 (float f); /* to nearest even */
 static inline float bf16_to_f32 (uint16_t h) {
@@ -416,6 +422,17 @@ int graph_shape (const Node *n, int i, const int64_t **shape);
 fnn_Dtype graph_dtype (const Node *n, int i);
 /* Whether recording an op on x would make a node. */
 bool graph_is_on (const Tensor *x);
+
+/* Mixed precision (ops/autocast.c).  Whether a product of dtype t is to be made
+** in 16 bits; what it then reads of x, which is plain data: x's node or Param
+** is still the input that is recorded.  And x as an op takes it that needs the
+** range of f32. */
+bool autocast_is_on (fnn_Dtype t);
+Tensor *autocast_data (Tensor *x);
+Tensor *autocast_wide (Tensor *x);
+/* The dtype of the gradient that a product makes for input i: of gy's, or f32
+** where that was rounded for it. */
+fnn_Dtype autocast_gradient (const Node *n, int i, const Tensor *gy);
 
 /* }====================================================== */
 
@@ -519,6 +536,18 @@ typedef struct ConvShape {
 typedef struct Update {
   UPDATE(double);
 } Update;
+
+/* One parameter's share of a step: p and its state s (dense, NULL where there
+** is none) change in place by g, which is dense and of p's dtype.  factor, if
+** not NULL, is one f64 element on p's device that g is multiplied with too. */
+typedef struct Pass {
+  Tensor *p;
+  const Tensor *g;
+  Tensor *s[3];
+  const Tensor *factor;
+  Update u;
+  bool refreshed; /* of a recorded step: the list stays, u is kept up to date */
+} Pass;
 
 /* Statistics of x (batch, channels, space) or, last, (batch, space, channels):
 ** a group of channels of one image has its own; pooled, each channel over the
@@ -640,7 +669,9 @@ static inline fnn_Capture *capture_of (const Tensor *x) {
 typedef struct Refresh {
   bool (*holds)(void *ud); /* whether it can; changes nothing.  NULL: always */
   void (*update)(void *ud, bool first);
-  void (*done)(void *ud); /* at the end, or when capture_before throws */
+  /* At the end, or when capture_before throws; recorded: whether the step was
+  ** ever done.  It must not throw. */
+  void (*done)(void *ud, bool recorded);
   void *ud;
 } Refresh;
 void capture_before (fnn_Capture *c, const Refresh *r);

@@ -567,6 +567,7 @@ static void walk (Walk *w, Tensor *x, Tensor *gy, bool keep) {
   tensor_check_device("backward", x, gy);
   gy = tensor_alias(tensor_convert(gy, (fnn_Dtype)x->dtype));
   bool mode = fnn_grad_mode(false);
+  fnn_Dtype products = fnn_autocast(FNN_F32); /* derivatives know theirs */
   if (s->type == &param_type) give_param(w, (Param *)s, gy);
   else {
     check_free(w, (Node *)s);
@@ -586,6 +587,7 @@ static void walk (Walk *w, Tensor *x, Tensor *gy, bool keep) {
   give_leaves(w);
   context_now->walk = w->outer;
   fnn_grad_mode(mode);
+  fnn_autocast(products);
 }
 
 void fnn_backward (Tensor *x, Tensor *gy, bool keep) {

@@ -132,7 +132,8 @@ void fnn_param_to (Param *p, const fnn_Device *d, fnn_Dtype t) {
   n = 0;
   for (Slot *s = p->slots; s != NULL; s = s->next)
     for (int i = 0; i < countof(s->t); i++)
-      state[n++] = s->t[i] != NULL ? moved(s->t[i], d, t) : NULL;
+      state[n++] =
+          s->t[i] != NULL ? moved(s->t[i], d, dtype_of_state(t)) : NULL;
   replace(p, value);
   fnn_retain(grad);
   fnn_release(p->grad);

@@ -24,6 +24,7 @@ void frame_enter (Frame *f) {
   f->mark = c->npool;
   f->grad_mode = c->grad_mode;
   f->anomaly = c->anomaly;
+  f->autocast = c->autocast;
   c->frame = f;
 }
 
@@ -112,6 +113,7 @@ FNN_NORETURN void fnn_throw (fnn_Status code, const char *fmt, ...) {
   c->frame = f->prev;
   c->grad_mode = f->grad_mode;
   c->anomaly = f->anomaly;
+  c->autocast = f->autocast;
   longjmp(f->jump, 1);
 }
 

@@ -7,21 +7,21 @@
 
 #include "../core/vmath.h"
 
-/* One update: its arrays, and its constants in the kernel's type. */
+/* One parameter's arrays, and the constants in the kernel's type. */
 typedef struct Constants {
   UPDATE(real);
 } Constants;
 
-typedef struct Pass {
+typedef struct Arrays {
   real *p, *s[3];
   const real *g;
   Constants k;
-} Pass;
+} Arrays;
 
 /* a, b and c stay 0 where there is no such state. */
 #define FORMULA(name, needs, s0, s1, s2, ...) \
   static inline __attribute__((always_inline)) void name##_loop( \
-      const Pass *x, int64_t lo, int64_t hi, const bool A, const bool B, \
+      const Arrays *x, int64_t lo, int64_t hi, const bool A, const bool B, \
       const bool C) { \
     real *restrict xp = x->p, *restrict xa = x->s[0], *restrict xb = x->s[1], \
                    *restrict xc = x->s[2]; \
@@ -38,7 +38,7 @@ typedef struct Pass {
     } \
   } \
   static void name##_range(void *ud, int64_t lo, int64_t hi) { \
-    const Pass *x = ud; \
+    const Arrays *x = ud; \
     int have = \
         (x->s[0] != NULL) | (x->s[1] != NULL) << 1 | (x->s[2] != NULL) << 2; \
     const int may = \
@@ -67,15 +67,21 @@ static const Range ranges[] = {
 #undef FORMULA
 };
 
-void CPU (optimize)(Formula row, Tensor *p, const Tensor *g, Tensor *const *s,
-                    const Update *u) {
-  Pass x = { .p = tensor_data(p), .g = tensor_data(g) };
+static void optimize_one (Formula row, const Pass *pass) {
+  Arrays x = { .p = tensor_data(pass->p), .g = tensor_data(pass->g) };
   for (int i = 0; i < 3; i++)
-    if (s != NULL && s[i] != NULL) x.s[i] = tensor_data(s[i]);
-  const double *from = (const double *)u;
+    if (pass->s[i] != NULL) x.s[i] = tensor_data(pass->s[i]);
+  Update u = pass->u;
+  if (pass->factor != NULL)
+    u.scale *= *(const double *)tensor_data(pass->factor);
+  const double *from = (const double *)&u;
   real *to = (real *)&x.k;
-  for (size_t i = 0; i < sizeof *u / sizeof *from; i++) to[i] = (real)from[i];
-  threads_range(p->numel, GRAIN, ranges[row], &x);
+  for (size_t i = 0; i < sizeof u / sizeof *from; i++) to[i] = (real)from[i];
+  threads_range(pass->p->numel, GRAIN, ranges[row], &x);
+}
+
+void CPU (optimize)(Formula row, const Pass *list, int n) {
+  for (int i = 0; i < n; i++) optimize_one(row, &list[i]);
 }
 
 /* Partial sums of blocks, so that the split does not change the result. */
@@ -92,11 +98,43 @@ static void squares_range (void *ud, int64_t lo, int64_t hi) {
   s->part[lo / GRAIN] = sum;
 }
 
-void CPU (square_sum)(const Tensor *x, double *sum) {
+static double squares_of (const Tensor *x) {
   int64_t n = (x->numel + GRAIN - 1) / GRAIN;
-  double few[16], *part = few;
+  double few[16], *part = few, sum = 0;
   if (n > countof(few)) part = mem_scratch((size_t)n * sizeof *part);
   Squares s = { tensor_data(x), part };
   threads_range(x->numel, GRAIN, squares_range, &s);
-  for (int64_t i = 0; i < n; i++) *sum += part[i];
+  for (int64_t i = 0; i < n; i++) sum += part[i];
+  return sum;
 }
+
+void CPU (square_sum)(Tensor *sum, const Tensor *const *x, int n) {
+  for (int i = 0; i < n; i++) *(double *)tensor_data(sum) += squares_of(x[i]);
+}
+
+typedef struct Scaled {
+  real *x, factor;
+} Scaled;
+
+static void scale_range (void *ud, int64_t lo, int64_t hi) {
+  const Scaled *s = ud;
+  for (int64_t i = lo; i < hi; i++) s->x[i] *= s->factor;
+}
+
+void CPU (scale_all)(Tensor *const *x, int n, const Tensor *factor) {
+  double by = *(const double *)tensor_data(factor);
+  for (int i = 0; i < n && by != 1; i++) {
+    Scaled s = { tensor_data(x[i]), (real)by };
+    threads_range(x[i]->numel, GRAIN, scale_range, &s);
+  }
+}
+
+#ifdef CPU_ANY
+void CPU (norm_factor)(Tensor *factor, Tensor *norm, const Tensor *squares,
+                       double scale, double most) {
+  double length = fabs(scale) * sqrt(*(const double *)tensor_data(squares));
+  if (norm != NULL) *(double *)tensor_data(norm) = length;
+  if (length > most) scale = scale * most / (length + 1e-6);
+  *(double *)tensor_data(factor) = scale;
+}
+#endif

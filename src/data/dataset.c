@@ -29,21 +29,32 @@ int fnn_dataset_field (const fnn_Dataset *d, int k, const int64_t **shape,
   return d->fields[k].ndim;
 }
 
-void fnn_dataset_read (fnn_Dataset *d, int64_t n, const int64_t *ids,
-                       fnn_Tensor **to) {
+int dataset_shape (const fnn_Dataset *d, int k, int64_t n, int64_t *shape) {
+  const Field *f = &d->fields[k];
+  shape[0] = n;
+  for (int i = 0; i < f->ndim; i++) shape[i + 1] = f->shape[i];
+  return f->ndim + 1;
+}
+
+void dataset_fill (fnn_Dataset *d, int64_t n, const int64_t *ids,
+                   Tensor *const *to) {
   for (int64_t i = 0; i < n; i++)
     if (ids[i] < 0 || ids[i] >= d->n)
       fnn_throw(FNN_EARG,
                 "dataset: item %lld of %lld (items count from 0 "
                 "here)",
                 (long long)ids[i], (long long)d->n);
-  for (int k = 0; k < d->nfields; k++) {
-    const Field *f = &d->fields[k];
-    int64_t shape[FNN_MAXDIM] = { n };
-    for (int i = 0; i < f->ndim; i++) shape[i + 1] = f->shape[i];
-    to[k] = tensor_new(f->ndim + 1, shape, f->dtype, device_cpu());
-  }
   if (n > 0) d->kind->read(d, n, ids, to);
+}
+
+void fnn_dataset_read (fnn_Dataset *d, int64_t n, const int64_t *ids,
+                       fnn_Tensor **to) {
+  for (int k = 0; k < d->nfields; k++) {
+    int64_t shape[FNN_MAXDIM];
+    int ndim = dataset_shape(d, k, n, shape);
+    to[k] = tensor_new(ndim, shape, d->fields[k].dtype, device_cpu());
+  }
+  dataset_fill(d, n, ids, to);
 }
 
 /*

@@ -30,10 +30,12 @@ void fnn_epoch_order (int64_t n, uint64_t seed, int64_t epoch,
   }
 }
 
-/* A batch that waits. */
+/* A batch that waits.  One for a card is in a block of the loader's stages
+** until it is sent; then the storages are the card's. */
 typedef struct Ready {
   fnn_Storage *storage[FIELDS];
   int64_t n;
+  int stage;
 } Ready;
 
 /* The thread that reads ahead, and what it shares with the taker. */
@@ -45,6 +47,9 @@ typedef struct Reader {
   Ready *ring;
   int size;
   int64_t made, taken; /* batches, since the thread started */
+  /* The blocks of stages go round: filled, sent, taken, copied, filled.  How
+  ** often each came; the taker counts the first, the thread looks. */
+  int64_t copied, sent;
   bool stop;
   fnn_Status status; /* what ended it; then message */
   char message[MESSAGE_MAX];
@@ -58,7 +63,14 @@ struct fnn_Loader {
   int64_t batches;       /* in an epoch */
   int64_t *order;        /* d->n items */
   Reader *reader;        /* NULL: no reading ahead now */
+  Stages *stages;        /* of batches for a card, or NULL */
 };
+
+enum { MORE_STAGES = 2 }; /* than batches that are read ahead */
+
+static int stage_count (const fnn_Loader *l) {
+  return l->options.prefetch + MORE_STAGES;
+}
 
 /* The items of batch b, as a part of the order. */
 static const int64_t *items_of (const fnn_Loader *l, int64_t b, int64_t *n) {
@@ -83,16 +95,26 @@ static void read_batch (void *ud) {
   ReadJob *j = ud;
   Tensor *x[FIELDS];
   const int64_t *ids = items_of(j->l, j->batch, &j->to->n);
+  if (j->l->stages != NULL) {
+    stage_fill(j->l->stages, j->to->stage, j->l->d, j->to->n, ids);
+    return;
+  }
   fnn_dataset_read(j->l->d, j->to->n, ids, x);
   for (int k = 0; k < j->l->d->nfields; k++)
     j->to->storage[k] = storage_retain(x[k]->storage);
 }
 
-/* Waits for room in the ring; false when the reader is to stop. */
-static bool wait_room (Reader *r) {
+static bool has_room (const fnn_Loader *l, const Reader *r) {
+  if (r->made - r->taken == r->size) return false;
+  return l->stages == NULL || r->made - r->copied < stage_count(l);
+}
+
+/* Waits for room in the ring, and for a block; false when the reader is to
+** stop. */
+static bool wait_room (const fnn_Loader *l) {
+  Reader *r = l->reader;
   pthread_mutex_lock(&r->lock);
-  while (!r->stop && r->made - r->taken == r->size)
-    pthread_cond_wait(&r->changed, &r->lock);
+  while (!r->stop && !has_room(l, r)) pthread_cond_wait(&r->changed, &r->lock);
   bool go = !r->stop;
   pthread_mutex_unlock(&r->lock);
   return go;
@@ -103,8 +125,8 @@ static void *reader_main (void *ud) {
   Reader *r = l->reader;
   fnn_use(r->context);
   int64_t first = l->cursor, count = l->batches - first;
-  for (int64_t i = 0; i < count && wait_room(r); i++) {
-    Ready ready;
+  for (int64_t i = 0; i < count && wait_room(l); i++) {
+    Ready ready = { .stage = (int)(i % stage_count(l)) };
     ReadJob job = { l, first + i, &ready };
     fnn_Status s = fnn_pcall(read_batch, &job);
     pthread_mutex_lock(&r->lock);
@@ -121,9 +143,20 @@ static void *reader_main (void *ud) {
   return NULL;
 }
 
-static void reader_free (Reader *r, int nfields) {
+/* Waits for the copies that are under way, and makes what the card does next
+** come after them: their tensors are let go. */
+static void await_copies (void *ud) {
+  fnn_Loader *l = ud;
+  Reader *r = l->reader;
+  for (int64_t i = r->taken; i < r->sent; i++)
+    stage_await(l->stages, (int)(i % stage_count(l)));
+  if (r->sent > r->copied)
+    stage_sent(l->stages, (int)((r->sent - 1) % stage_count(l)), true);
+}
+
+static void reader_free (fnn_Loader *l, Reader *r) {
   for (int64_t i = r->taken; i < r->made; i++)
-    for (int k = 0; k < nfields; k++)
+    for (int k = 0; k < l->d->nfields; k++)
       storage_release(r->ring[i % r->size].storage[k]);
   fnn_close(r->context);
   pthread_mutex_destroy(&r->lock);
@@ -132,6 +165,7 @@ static void reader_free (Reader *r, int nfields) {
   mem_free(r, sizeof *r);
 }
 
+/* What a lost card says of its copies is left to who uses it next. */
 static void reader_stop (fnn_Loader *l) {
   Reader *r = l->reader;
   if (r == NULL) return;
@@ -140,11 +174,15 @@ static void reader_stop (fnn_Loader *l) {
   pthread_cond_broadcast(&r->changed);
   pthread_mutex_unlock(&r->lock);
   pthread_join(r->thread, NULL);
+  if (l->stages != NULL) fnn_pcall(await_copies, l);
   l->reader = NULL;
-  reader_free(r, l->d->nfields);
+  reader_free(l, r);
 }
 
 static void reader_start (fnn_Loader *l) {
+  const fnn_Device *d = l->options.device;
+  if (d != NULL && !d->host && !l->options.pageable && l->stages == NULL)
+    l->stages = stages_new(d, l->d, l->options.batch, stage_count(l));
   Ready *ring = mem_new((size_t)l->options.prefetch * sizeof *ring);
   Reader *r = mem_try(sizeof *r);
   fnn_Context *c = r != NULL ? context_child(context()) : NULL;
@@ -162,46 +200,96 @@ static void reader_start (fnn_Loader *l) {
   l->reader = r;
   if (pthread_create(&r->thread, NULL, reader_main, l) != 0) {
     l->reader = NULL;
-    reader_free(r, l->d->nfields);
+    reader_free(l, r);
     fnn_throw(FNN_EMEMORY, "DataLoader: no thread to read ahead");
   }
+}
+
+/* Counts the copies that are done.  The thread may lack a block, and waits for
+** nothing else: then the oldest copy is waited for. */
+static void count_copied (fnn_Loader *l) {
+  Reader *r = l->reader;
+  int64_t copied = r->copied;
+  pthread_mutex_lock(&r->lock);
+  bool wait = r->made == r->taken && r->made - copied == stage_count(l);
+  pthread_mutex_unlock(&r->lock);
+  while (copied < r->taken &&
+         stage_sent(l->stages, (int)(copied % stage_count(l)), wait)) {
+    copied++;
+    wait = false;
+  }
+  if (copied == r->copied) return;
+  pthread_mutex_lock(&r->lock);
+  r->copied = copied;
+  pthread_cond_broadcast(&r->changed);
+  pthread_mutex_unlock(&r->lock);
+}
+
+/* Sends what has been read to the card.  It is called before the kernels on
+** the batch that is handed out next: only what comes before them is waited for
+** by the copies of the batches after it. */
+static void send_ready (fnn_Loader *l, int64_t made) {
+  Reader *r = l->reader;
+  for (; r->sent < made; r->sent++) {
+    size_t m = fnn_mark();
+    Ready *b = &r->ring[r->sent % r->size];
+    Tensor *x[FIELDS];
+    stage_send(l->stages, b->stage, l->d, b->n, x);
+    for (int k = 0; k < l->d->nfields; k++)
+      b->storage[k] = storage_retain(x[k]->storage);
+    fnn_escape(m, NULL);
+  }
+}
+
+/* Waits for a batch, or the end of the thread; made: how many there are. */
+static fnn_Status wait_batch (Reader *r, int64_t *made) {
+  pthread_mutex_lock(&r->lock);
+  while (r->made == r->taken && r->status == FNN_OK)
+    pthread_cond_wait(&r->changed, &r->lock);
+  fnn_Status s = r->made > r->taken ? FNN_OK : r->status;
+  *made = r->made;
+  pthread_mutex_unlock(&r->lock);
+  return s;
+}
+
+/* The thread has ended with s: throws it, or starts again. */
+static void reader_failed (fnn_Loader *l, fnn_Status s) {
+  char message[MESSAGE_MAX];
+  memcpy(message, l->reader->message, sizeof message);
+  reader_stop(l);
+  if (s != FNN_ECANCEL) fnn_throw(s, "%s", message);
+  fnn_poll(); /* it is of now, or of a job that is over */
+  reader_start(l);
 }
 
 /* Takes the next batch off the ring, into the caller's tensors.  It leaves the
 ** ring when these are made, so that a throw before loses nothing. */
 static void take_ready (fnn_Loader *l, Tensor **x) {
-  Reader *r = l->reader;
-  Ready ready = { .n = 0 };
-  pthread_mutex_lock(&r->lock);
-  while (r->made == r->taken && r->status == FNN_OK)
-    pthread_cond_wait(&r->changed, &r->lock);
-  fnn_Status s = r->made > r->taken ? FNN_OK : r->status;
-  if (s == FNN_OK) ready = r->ring[r->taken % r->size];
-  pthread_mutex_unlock(&r->lock);
+  int64_t made = 0;
+  if (l->stages != NULL) count_copied(l);
+  fnn_Status s = wait_batch(l->reader, &made);
   if (s != FNN_OK) {
-    char message[MESSAGE_MAX];
-    memcpy(message, r->message, sizeof message);
-    reader_stop(l);
-    if (s == FNN_ECANCEL) { /* of now, or of a job that is over */
-      fnn_poll();
-      reader_start(l);
-      take_ready(l, x);
-      return;
-    }
-    fnn_throw(s, "%s", message);
+    reader_failed(l, s);
+    take_ready(l, x);
+    return;
+  }
+  Reader *r = l->reader;
+  const Ready *ready = &r->ring[r->taken % r->size];
+  if (l->stages != NULL) {
+    send_ready(l, made);
+    stage_await(l->stages, ready->stage);
   }
   for (int k = 0; k < l->d->nfields; k++) {
-    const Field *f = &l->d->fields[k];
-    int64_t shape[FNN_MAXDIM] = { ready.n };
-    for (int i = 0; i < f->ndim; i++) shape[i + 1] = f->shape[i];
-    x[k] = tensor_over(ready.storage[k], f->ndim + 1, shape, f->dtype);
-    context_now->since_collect += ready.storage[k]->capacity;
+    int64_t shape[FNN_MAXDIM];
+    int ndim = dataset_shape(l->d, k, ready->n, shape);
+    x[k] = tensor_over(ready->storage[k], ndim, shape, l->d->fields[k].dtype);
+    context_now->since_collect += ready->storage[k]->capacity;
   }
+  for (int k = 0; k < l->d->nfields; k++) storage_release(ready->storage[k]);
   pthread_mutex_lock(&r->lock);
   r->taken++;
   pthread_cond_broadcast(&r->changed);
   pthread_mutex_unlock(&r->lock);
-  for (int k = 0; k < l->d->nfields; k++) storage_release(ready.storage[k]);
 }
 
 /* }====================================================== */
@@ -209,6 +297,7 @@ static void take_ready (fnn_Loader *l, Tensor **x) {
 static void loader_destroy (void *o) {
   fnn_Loader *l = o;
   reader_stop(l);
+  stages_free(l->stages);
   if (l->order != NULL) mem_free(l->order, (size_t)l->d->n * sizeof *l->order);
   fnn_release(l->d);
 }

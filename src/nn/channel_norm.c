@@ -58,12 +58,24 @@ typedef struct BatchNorm {
   fnn_Param *weight, *bias; /* (channels), or NULL */
   Tensor *mean, *var;       /* (channels), or NULL when not tracked */
   Tensor *batches;          /* i64 (): how many were seen in training */
+  /* That number as of a version of its storage: reading it from a device
+  ** would wait for all that the device has to do. */
+  double count;
+  const fnn_Storage *counted;
+  unsigned version;
 } BatchNorm;
 
 /* What the running statistics take of the batch's: all of the first, half of
 ** the second ... where the momentum asks for their mean. */
-static double share (const BatchNorm *l) {
-  return l->o.momentum < 0 ? 1 / (fnn_item(l->batches) + 1) : l->o.momentum;
+static double share (BatchNorm *l) {
+  const fnn_Storage *s = l->batches->storage;
+  if (l->o.momentum >= 0) return l->o.momentum;
+  bool known = l->counted == s && l->version == s->version &&
+               capture_of(l->batches) == NULL;
+  l->count = (known ? l->count : fnn_item(l->batches)) + 1;
+  l->counted = s;
+  l->version = s->version + 1; /* it will be added 1 */
+  return 1 / l->count;
 }
 
 static Tensor *batch_forward (fnn_Module *m, Tensor *x) {

@@ -30,6 +30,8 @@ static Tensor *less (double v, Tensor *x) {
 /* Checks rows a and b, and makes them of one dtype, *a that of y too. */
 static void check_rows (const char *op, const char *what_a, Tensor **a,
                         const char *what_b, Tensor **b) {
+  *a = autocast_wide(*a);
+  *b = autocast_wide(*b);
   tensor_check_float(op, *a);
   tensor_check_float(op, *b);
   loss_check_shapes(op, what_a, *a, what_b, *b);
@@ -154,6 +156,8 @@ Tensor *fnn_dice (Tensor *x, Tensor *t, double smooth, bool batch,
   loss_check_reduction("dice", r);
   loss_check_number("dice", "smooth", smooth, 0, true);
   tensor_check_float("dice", x);
+  x = autocast_wide(x);
+  t = autocast_wide(t);
   loss_check_shapes("dice", "prediction", x, "target", t);
   x = loss_promote("dice", x, t);
   t = fnn_cast(t, (fnn_Dtype)x->dtype);

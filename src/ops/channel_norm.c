@@ -31,8 +31,7 @@ static Tensor *gradient_of (const Node *n, int i, const Tensor *like) {
   const int64_t *shape;
   if (i == 0 || !graph_wants(n, i)) return NULL;
   int ndim = graph_shape(n, i, &shape);
-  return tensor_new(ndim, shape, (fnn_Dtype)like->dtype,
-                    like->storage->device);
+  return tensor_new(ndim, shape, graph_dtype(n, i), like->storage->device);
 }
 
 /* Inputs: x, then the weight, then the bias, if given. */
@@ -75,7 +74,7 @@ static void check_input (const char *op, const Tensor *x, int least) {
               least > 2 ? ", ..." : " ...", shape_text(x));
 }
 
-/* A weight or a statistic has one element a channel. */
+/* A weight or a statistic has one element a channel, of x's dtype or f32. */
 static void check_channels (const char *op, const char *what, const Tensor *x,
                             const Tensor *w) {
   if (w == NULL) return;
@@ -84,7 +83,7 @@ static void check_channels (const char *op, const char *what, const Tensor *x,
     fnn_throw(FNN_ESHAPE,
               "%s: %s has shape %s, but the input %s (expected (%" PRId64 "))",
               op, what, shape_text(w), shape_text(x), x->shape[1]);
-  if (w->dtype != x->dtype)
+  if (w->dtype != x->dtype && w->dtype != dtype_wide((fnn_Dtype)x->dtype))
     fnn_throw(FNN_EDTYPE, "%s: %s is %s, the input %s", op, what,
               fnn_dtype_name((fnn_Dtype)w->dtype),
               fnn_dtype_name((fnn_Dtype)x->dtype));
@@ -112,8 +111,13 @@ static Tensor *norm (const Rule *rule, Tensor *x, Tensor *mean, Tensor *var,
   Tensor *w = weight != NULL ? tensor_dense(weight) : NULL;
   Tensor *b = bias != NULL ? tensor_dense(bias) : NULL;
   int64_t count = k->groups * (k->pooled || k->given ? 1 : x->shape[0]);
-  Tensor *stats = tensor_new(2, (int64_t[]){ count, 2 }, (fnn_Dtype)x->dtype,
-                             x->storage->device);
+  Tensor *stats =
+      tensor_new(2, (int64_t[]){ count, 2 }, dtype_wide((fnn_Dtype)x->dtype),
+                 x->storage->device);
+  if (w != NULL && b != NULL && w->dtype != b->dtype) {
+    w = tensor_convert(w, FNN_F32);
+    b = tensor_convert(b, FNN_F32);
+  }
   Norm shape = norm_of(from, k->pooled || k->given);
   k->batch = shape.batch;
   k->channels = shape.channels;
@@ -146,6 +150,7 @@ Tensor *fnn_batch_norm (Tensor *x, Tensor *mean, Tensor *var, Tensor *weight,
                         Tensor *bias, bool training, double momentum,
                         double eps) {
   check_input("batch_norm", x, 2);
+  x = autocast_wide(x);
   check_running("the running mean", x, mean, training);
   check_running("the running variance", x, var, training);
   if ((mean == NULL) != (var == NULL))
@@ -174,6 +179,7 @@ Tensor *fnn_batch_norm (Tensor *x, Tensor *mean, Tensor *var, Tensor *weight,
 Tensor *fnn_group_norm (Tensor *x, int64_t groups, Tensor *weight,
                         Tensor *bias, double eps) {
   check_input("group_norm", x, 2);
+  x = autocast_wide(x);
   if (groups < 1 || x->shape[1] % groups != 0)
     fnn_throw(
         FNN_EARG,
@@ -187,6 +193,7 @@ Tensor *fnn_group_norm (Tensor *x, int64_t groups, Tensor *weight,
 Tensor *fnn_instance_norm (Tensor *x, Tensor *weight, Tensor *bias,
                            double eps) {
   check_input("instance_norm", x, 3);
+  x = autocast_wide(x);
   if (x->numel > 0 && dims_behind(x, 1) == 1)
     fnn_throw(FNN_ESHAPE,
               "instance_norm: one value a channel has no variance: expected "

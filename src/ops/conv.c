@@ -251,9 +251,14 @@ static void conv_back (Node *n, Tensor *gy) {
 
 /* }====================================================== */
 
-static void record (Tensor *y, Tensor *x, Tensor *w, Tensor *b,
-                    const ConvShape *s, bool transposed, int act,
-                    const Tensor *from) {
+/* Input, weight and bias (or NULL): those that are recorded, and what is read
+** of them. */
+typedef struct Operands {
+  Tensor *x, *w, *b;
+} Operands;
+
+static void record (Tensor *y, Operands in, Operands read,
+                    const ConvShape *s, bool transposed, int act) {
   static const Rule rules[2][4] = {
     { { "conv", conv_back },
       { "conv1d", conv_back },
@@ -264,35 +269,43 @@ static void record (Tensor *y, Tensor *x, Tensor *w, Tensor *b,
       { "conv_transpose2d", conv_back },
       { "conv_transpose3d", conv_back } },
   };
-  Node *n = graph_record(y, &rules[transposed][w->ndim - 2], b != NULL ? 3 : 2,
-                         (Tensor *[]){ x, w, b }, 3);
+  Node *n = graph_record(y, &rules[transposed][in.w->ndim - 2],
+                         in.b != NULL ? 3 : 2,
+                         (Tensor *[]){ in.x, in.w, in.b }, 3);
   if (n == NULL) return;
   Conv *c = object_new(&conv_type, sizeof *c);
   c->s = *s;
   c->transposed = transposed;
   c->act = act;
   n->held = fnn_retain(c);
-  graph_save(n, 0, graph_wants(n, 1) ? from : NULL);
-  graph_save(n, 1, graph_wants(n, 0) ? tensor_dense(w) : NULL);
+  graph_save(n, 0, graph_wants(n, 1) ? read.x : NULL);
+  graph_save(n, 1, graph_wants(n, 0) ? read.w : NULL);
   graph_save(n, 2, act >= 0 ? y : NULL);
 }
 
 /* act: a row whose derivative reads the result alone, or -1. */
-static Tensor *run (const char *op, Tensor *x, Tensor *w, Tensor *b,
+static Tensor *run (const char *op, Operands in, Operands read,
                     const fnn_ConvOptions *o, bool transposed, int act) {
+  Tensor *x = read.x = tensor_channels_last(read.x);
+  Tensor *w = read.w = tensor_dense(read.w);
   ConvShape s = shape_of(op, x, w, o, transposed);
   int64_t channels = transposed ? s.cin : s.cout;
-  Tensor *from = tensor_channels_last(x);
   Tensor *y =
       result(x, (fnn_Dtype)x->dtype, channels, transposed ? s.in : s.out);
-  Epilogue e = { b != NULL ? tensor_dense(b) : NULL, act, false, 1 };
+  Epilogue e = { read.b != NULL ? tensor_dense(read.b) : NULL, act, false, 1 };
   if (y->numel > 0) {
-    if (transposed)
-      kernel(x, conv_back_input)(y, from, tensor_dense(w), &e, &s);
-    else kernel(x, conv)(y, from, tensor_dense(w), &e, &s);
+    if (transposed) kernel(x, conv_back_input)(y, x, w, &e, &s);
+    else kernel(x, conv)(y, x, w, &e, &s);
   }
-  record(y, x, w, b, &s, transposed, act, from);
+  record(y, in, read, &s, transposed, act);
   return y;
+}
+
+/* The CPU computes in f32 with the rounded numbers. */
+static Tensor *rounded (Tensor *x) {
+  Tensor *y = x != NULL ? autocast_data(x) : NULL;
+  return y != NULL && y->storage->device->host ? tensor_convert(y, FNN_F32)
+                                               : y;
 }
 
 /* The dtype to compute in: f32 where that of promotion only stores. */
@@ -322,12 +335,17 @@ static Tensor *convolve (Tensor *x, Tensor *w, Tensor *b,
   x = batched(op, x, w);
   check_channels(op, x, w, o->groups, transposed);
   check_bias(op, x, w, b, transposed ? w->shape[1] * o->groups : w->shape[0]);
-  x = fnn_cast(x, t);
-  w = fnn_cast(w, t);
-  if (b != NULL) b = fnn_cast(b, t);
+  Operands in = { x, w, b }, read = in;
+  if (autocast_is_on(t)) read = (Operands){ rounded(x), rounded(w), b };
+  else {
+    in = (Operands){ fnn_cast(x, t), fnn_cast(w, t), b };
+    if (b != NULL) in.b = fnn_cast(b, t);
+    read = in;
+  }
+  if (b != NULL) read.b = tensor_convert(read.b, (fnn_Dtype)read.x->dtype);
   const MapRow *row = o->act >= 0 ? &map_rows[o->act] : NULL;
   bool fused = row != NULL && row->saves == READ_Y && row->nargs == 0;
-  Tensor *y = run(op, x, w, b, o, transposed, fused ? o->act : -1);
+  Tensor *y = run(op, in, read, o, transposed, fused ? o->act : -1);
   if (row != NULL && !fused)
     y = fnn_map(o->act, y, row->fallback[0], row->fallback[1]);
   return alone ? fnn_squeeze(y, 0) : y;

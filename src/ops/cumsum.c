@@ -16,6 +16,7 @@ static void cumsum_back (Node *n, Tensor *gy) {
 
 Tensor *fnn_cumsum (Tensor *x, int dim) {
   static const Rule rule = { "cumsum", cumsum_back };
+  x = autocast_wide(x);
   check_computes("cumsum", x);
   dim = tensor_dim(x, dim, "cumsum");
   fnn_Dtype t = tensor_is_float(x) ? (fnn_Dtype)x->dtype : FNN_I64;

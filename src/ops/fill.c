@@ -89,11 +89,11 @@ void fnn_lerp_ (Tensor *x, Tensor *y, double share) {
               shape_text(y));
   tensor_check_write("lerp_", x);
   check_operand("lerp", y);
-  Update u = { .scale = 1, .step = share };
   Tensor *to = tensor_dense(x);
   y = tensor_convert(tensor_dense(apart_from(x, y)), (fnn_Dtype)x->dtype);
   tensor_written(x);
-  kernel(to, optimize)(FORMULA_lerp, to, y, NULL, &u);
+  Pass pass = { .p = to, .g = y, .u = { .scale = 1, .step = share } };
+  kernel(to, optimize)(FORMULA_lerp, &pass, 1);
   if (to->storage != x->storage) kernel(x, copy)(x, to);
 }
 

@@ -67,8 +67,30 @@ static void check_row (int op) {
     fnn_throw(FNN_EARG, "map: there is no row %d", op);
 }
 
+/* Rows that autocast gives f32. */
+static bool is_wide (int op) {
+  switch (op) {
+    case MAP_rsqrt:
+    case MAP_reciprocal:
+    case MAP_exp:
+    case MAP_expm1:
+    case MAP_log:
+    case MAP_log1p:
+    case MAP_log2:
+    case MAP_log10:
+    case MAP_tan:
+    case MAP_asin:
+    case MAP_acos:
+    case MAP_sinh:
+    case MAP_cosh:
+    case MAP_softplus: return true;
+    default: return false;
+  }
+}
+
 Tensor *fnn_map (int op, Tensor *x, double a, double b) {
   check_row(op);
+  if (is_wide(op)) x = autocast_wide(x);
   x = operand(&op, x, a, b);
   if (op == MAP_clamp) a = bound(x, a), b = bound(x, b);
   Tensor *y = like_in_order(x, result_dtype(op, x));

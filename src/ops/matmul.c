@@ -167,17 +167,18 @@ static Tensor *as_column (const Tensor *x) {
 /* ga = gc b', gb = a' gc; summed over the batch that a or b was shared by. */
 static void matmul_back (Node *n, Tensor *gy) {
   int64_t na = n->i[0], nb = n->i[1]; /* dims of a and of b */
-  fnn_Dtype t = (fnn_Dtype)gy->dtype;
   Tensor *gc = gy;
   if (nb == 1) gc = view_insert(gc, gc->ndim);
   if (na == 1) gc = view_insert(gc, gc->ndim - 1);
   if (graph_wants(n, 0)) {
     Tensor *b = transposed(as_column(graph_saved(n, 1)));
+    fnn_Dtype t = autocast_gradient(n, 0, gy);
     Tensor *ga = na <= 2 ? product_sum(gc, b, t) : product(gc, b, t, &plain);
     graph_give(n, 0, na == 1 ? view_drop(ga, 0) : ga);
   }
   if (graph_wants(n, 1)) {
     Tensor *a = transposed(as_row(graph_saved(n, 0)));
+    fnn_Dtype t = autocast_gradient(n, 1, gy);
     Tensor *gb = nb <= 2 ? product_sum(a, gc, t) : product(a, gc, t, &plain);
     graph_give(n, 1, nb == 1 ? view_drop(gb, 1) : gb);
   }
@@ -209,15 +210,22 @@ Tensor *fnn_matmul (Tensor *x, Tensor *y) {
   bool integers = !tensor_is_float(x) && !tensor_is_float(y);
   fnn_Dtype t = integers ? integer_dtype(x, y) : result_dtype("matmul", x, y);
   check_matmul(x, y);
-  x = operand(x, t);
-  y = operand(y, t);
-  Tensor *c = product(as_row(x), as_column(y), t, &plain);
+  Tensor *a, *b; /* what is read of x and y */
+  if (autocast_is_on(t)) {
+    a = autocast_data(x);
+    b = autocast_data(y);
+    t = result_dtype("matmul", a, b);
+  } else {
+    a = x = operand(x, t);
+    b = y = operand(y, t);
+  }
+  Tensor *c = product(as_row(a), as_column(b), t, &plain);
   if (y->ndim == 1) c = view_drop(c, c->ndim - 1);
   if (x->ndim == 1) c = view_drop(c, c->ndim - (y->ndim == 1 ? 1 : 2));
   Node *n = graph_record2(c, &rule, x, y, 2);
   if (n != NULL) {
-    graph_save(n, 0, graph_wants(n, 1) ? x : NULL);
-    graph_save(n, 1, graph_wants(n, 0) ? y : NULL);
+    graph_save(n, 0, graph_wants(n, 1) ? a : NULL);
+    graph_save(n, 1, graph_wants(n, 0) ? b : NULL);
     n->i[0] = x->ndim;
     n->i[1] = y->ndim;
   }
@@ -243,7 +251,6 @@ static Tensor *as_rows (const Tensor *x) {
 static void linear_back (Node *n, Tensor *gy) {
   const int64_t *shape;
   int act = (int)n->i[0];
-  fnn_Dtype t = (fnn_Dtype)gy->dtype;
   Tensor *gz = gy;
   if (act >= 0) {
     gz = tensor_like(gy);
@@ -251,13 +258,15 @@ static void linear_back (Node *n, Tensor *gy) {
   }
   gz = as_rows(gz);
   if (graph_wants(n, 0)) {
-    Tensor *gx = product(gz, graph_saved(n, 1), t, &plain);
+    Tensor *gx = product(gz, graph_saved(n, 1), autocast_gradient(n, 0, gy),
+                         &plain);
     int ndim = graph_shape(n, 0, &shape);
     graph_give(n, 0, view_fold(gx, ndim, shape));
   }
   if (graph_wants(n, 1))
     graph_give(n, 1,
-               product(transposed(gz), as_rows(graph_saved(n, 0)), t, &plain));
+               product(transposed(gz), as_rows(graph_saved(n, 0)),
+                       autocast_gradient(n, 1, gy), &plain));
   if (n->nin > 2 && graph_wants(n, 2))
     graph_give(n, 2, fnn_sum(gz, 1, (int[]){ 0 }, false));
 }
@@ -281,17 +290,23 @@ static void check_linear (const Tensor *x, const Tensor *w, const Tensor *b) {
               shape_text(b), shape_text(w), (long long)rows_of(w));
 }
 
-/* y = act(x w' + b) in one pass. */
-static Tensor *linear (Tensor *x, Tensor *w, Tensor *b, int act, fnn_Dtype t) {
+/* What a linear layer is made of, or reads of that. */
+typedef struct Layer {
+  Tensor *x, *w, *b;
+} Layer;
+
+/* y = act(x w' + b) in one pass over what is read of the layer. */
+static Tensor *linear (Layer l, Layer read, int act, fnn_Dtype t) {
   static const Rule rule = { "linear", linear_back };
   int64_t shape[FNN_MAXDIM];
+  Tensor *x = read.x, *w = read.w, *b = read.b;
   Epilogue e = { b != NULL ? tensor_dense(b) : NULL, act, false, 1 };
   Tensor *y = product(as_rows(x), transposed(w), t, &e);
   memcpy(shape, x->shape, sizeof shape);
   shape[x->ndim - 1] = rows_of(w);
   y = view_fold(y, x->ndim, shape);
-  Node *n =
-      graph_record(y, &rule, b != NULL ? 3 : 2, (Tensor *[]){ x, w, b }, 3);
+  Node *n = graph_record(y, &rule, b != NULL ? 3 : 2,
+                         (Tensor *[]){ l.x, l.w, l.b }, 3);
   if (n != NULL) {
     graph_save(n, 0, graph_wants(n, 1) ? x : NULL);
     graph_save(n, 1, graph_wants(n, 0) ? w : NULL);
@@ -304,13 +319,22 @@ static Tensor *linear (Tensor *x, Tensor *w, Tensor *b, int act, fnn_Dtype t) {
 Tensor *fnn_linear (Tensor *x, Tensor *w, Tensor *b, int act) {
   fnn_Dtype t = result_dtype("linear", x, w);
   check_linear(x, w, b);
-  x = operand(x, t);
-  w = operand(w, t);
-  if (b != NULL) b = fnn_cast(b, t);
+  Layer l, read;
+  if (autocast_is_on(t)) {
+    l = (Layer){ x, w, b };
+    read = (Layer){ autocast_data(x), autocast_data(w), b };
+    t = result_dtype("linear", read.x, read.w);
+    if (b != NULL) read.b = dtype_is_compute(t) ? tensor_convert(b, t)
+                                                : autocast_data(b);
+  } else {
+    l = (Layer){ operand(x, t), operand(w, t), b };
+    if (b != NULL) l.b = fnn_cast(b, t);
+    read = l;
+  }
   const MapRow *row = act >= 0 ? &map_rows[act] : NULL;
   if (row == NULL || (row->saves == READ_Y && row->nargs == 0))
-    return linear(x, w, b, act, t);
-  return fnn_map(act, linear(x, w, b, -1, t), row->fallback[0],
+    return linear(l, read, act, t);
+  return fnn_map(act, linear(l, read, -1, t), row->fallback[0],
                  row->fallback[1]);
 }
 

@@ -218,6 +218,9 @@ Tensor *fnn_reduce (int op, Tensor *x, int n, const int *dims, bool keepdim,
                     double a) {
   if (op < 0 || op >= REDUCE_COUNT)
     fnn_throw(FNN_EARG, "reduce: there is no row %d", op);
+  if (op == REDUCE_sum || op == REDUCE_prod || op == REDUCE_norm ||
+      op == REDUCE_logsumexp)
+    x = autocast_wide(x);
   if (op == REDUCE_norm && (a == 0 || a == 1 || isinf(a)))
     return special_norm(x, n, dims, keepdim, a);
   return reduce(op, x, n, dims, keepdim, a, n != 1);

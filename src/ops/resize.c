@@ -54,6 +54,7 @@ static ResizeAxis axis_of (const Tensor *x, int d, const int64_t *size,
 Tensor *fnn_interpolate (Tensor *x, const int64_t *size, const double *scale,
                          fnn_Interpolation mode, bool align_corners) {
   static const Rule rule = { "interpolate", interpolate_back };
+  x = autocast_wide(x);
   tensor_check_float("interpolate", x);
   if (x->ndim < 3 || x->ndim > 4 || (mode == FNN_CUBIC && x->ndim != 4))
     fnn_throw(FNN_ESHAPE,

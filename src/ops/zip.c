@@ -141,6 +141,10 @@ static Tensor *result (const Tensor *x, const Tensor *y, int ndim,
 Tensor *fnn_zip (int op, Tensor *x, Tensor *y) {
   int64_t shape[FNN_MAXDIM];
   check_row(op);
+  if (op == ZIP_pow) {
+    x = autocast_wide(x);
+    y = autocast_wide(y);
+  }
   const ZipRow *row = &zip_rows[op];
   tensor_check_device(row->name, x, y);
   check_computes(row->name, x);
@@ -243,6 +247,7 @@ static int power (double v) {
 Tensor *fnn_zip_number (int op, Tensor *x, double v, bool left) {
   check_row(op);
   const ZipRow *row = &zip_rows[op];
+  if (op == ZIP_pow || (op == ZIP_div && left)) x = autocast_wide(x);
   check_computes(row->name, x);
   if (op == ZIP_pow && !left && tensor_is_float(x) && power(v) >= 0)
     return fnn_map(power(v), x, 0, 0);

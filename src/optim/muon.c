@@ -16,8 +16,10 @@
 
 /* y <- y + share (scale g - y) */
 static void follow (Tensor *y, const Tensor *g, double share, double scale) {
-  Update u = { .scale = scale, .step = share };
-  kernel(y, optimize)(FORMULA_lerp, y, g, NULL, &u);
+  Pass pass = { .p = y,
+                .g = tensor_convert(g, (fnn_Dtype)y->dtype),
+                .u = { .scale = scale, .step = share } };
+  kernel(y, optimize)(FORMULA_lerp, &pass, 1);
 }
 
 static Tensor *copy (const Tensor *x) {
@@ -35,12 +37,19 @@ static Tensor *product (Tensor *x, double beta, Tensor *a, Tensor *b,
   return y;
 }
 
+/* x / max(norm, eps) */
+static void normalize (Tensor *x, double eps) {
+  const fnn_Device *d = x->storage->device;
+  Tensor *squares = fnn_zeros(0, NULL, FNN_F64, d);
+  kernel(x, square_sum)(squares, (const Tensor *[]){ x }, 1);
+  Tensor *norm = fnn_map(MAP_sqrt, squares, 0, 0);
+  norm = fnn_zip_number(ZIP_maximum, norm, eps, false);
+  kernel(x, scale_all)(&x, 1, fnn_map(MAP_reciprocal, norm, 0, 0));
+}
+
 static Tensor *orthogonal (Tensor *x, const Values *v) {
   const double *k = v->v[OPTION_ns_coefficients];
-  double squares = 0;
-  kernel(x, square_sum)(x, &squares);
-  double norm = sqrt(squares), eps = value(v, eps);
-  fnn_zip_number_(ZIP_mul, x, 1 / (norm > eps ? norm : eps));
+  normalize(x, value(v, eps));
   bool tall = x->shape[0] > x->shape[1];
   size_t m = fnn_mark();
   for (int i = 0; i < (int)value(v, ns_steps); i++) {
@@ -72,7 +81,9 @@ void muon_update (Tensor *p, const Tensor *g, Tensor *const *s,
   follow(s[0], g, 1 - mu, u->scale);
   Tensor *x = copy(s[0]);
   if (value(v, nesterov) != 0) follow(x, g, 1 - mu, u->scale);
-  Update w = { .scale = 1, .shrink = u->shrink, .step = adjusted(p, v) };
-  kernel(p, optimize)(FORMULA_sgd, p, orthogonal(x, v), NULL, &w);
+  Pass pass = { .p = p,
+                .g = tensor_convert(orthogonal(x, v), (fnn_Dtype)p->dtype) };
+  pass.u = (Update){ .scale = 1, .shrink = u->shrink, .step = adjusted(p, v) };
+  kernel(p, optimize)(FORMULA_sgd, &pass, 1);
   fnn_escape(m, NULL);
 }

@@ -108,18 +108,20 @@ fnn_Param *fnn_optimizer_param (fnn_Optimizer *o, int group, int i) {
 */
 
 /* The slot of p with its state tensors, filled when new. */
-static void ready_slot (fnn_Optimizer *o, const Values *v, Param *p) {
+static Slot *ready_slot (fnn_Optimizer *o, const Values *v, Param *p,
+                         unsigned needs) {
   Slot *s = param_slot(p, o, true);
-  unsigned needs = o->rule->needs(v, p->value);
   for (int k = 0; k < countof(s->t); k++) {
     if (!(needs >> k & 1) || s->t[k] != NULL) continue;
     int64_t shape[FNN_MAXDIM];
     int ndim = optimizer_state_shape(o->rule, p->value, k, shape);
-    Tensor *t = tensor_new(ndim, shape, (fnn_Dtype)p->value->dtype,
-                           p->value->storage->device);
+    Tensor *t =
+        tensor_new(ndim, shape, dtype_of_state((fnn_Dtype)p->value->dtype),
+                   p->value->storage->device);
     kernel(t, fill)(t, value(v, initial_accumulator_value));
     s->t[k] = fnn_retain(t);
   }
+  return s;
 }
 
 static bool takes_part (const Param *p) {
@@ -132,65 +134,138 @@ static void check_param (const fnn_Optimizer *o, const Param *p) {
   tensor_check_memory(o->rule->name, p->value);
 }
 
-static void update (fnn_Optimizer *o, const Values *v, Param *p,
-                    double scale) {
-  const OptimizerRule *r = o->rule;
-  const Tensor *g = tensor_dense(p->grad);
+/* What the kernel will need to know of p but for its numbers. */
+static Pass ready_pass (fnn_Optimizer *o, const Values *v, Param *p,
+                        const Tensor *factor) {
+  check_param(o, p);
+  unsigned needs = o->rule->needs(v, p->value);
+  const Slot *s = ready_slot(o, v, p, needs);
+  Pass x = { .p = p->value, .g = tensor_dense(p->grad) };
+  if (factor != NULL) x.factor = tensor_move(factor, x.p->storage->device);
+  for (int k = 0; k < countof(x.s); k++)
+    x.s[k] = needs >> k & 1 ? s->t[k] : NULL;
+  return x;
+}
+
+/* Counts p's step, which gives the numbers. */
+void optimizer_begin (fnn_Optimizer *o, int group, Param *p, Pass *x) {
+  const Values *v = &o->groups[group].values;
   Slot *s = param_slot(p, o, false);
-  Update u = { .scale = value(v, maximize) != 0 ? -scale : scale };
-  unsigned needs = r->needs(v, p->value);
-  Tensor *state[countof(s->t)];
-  for (int k = 0; k < countof(state); k++)
-    state[k] = needs >> k & 1 ? s->t[k] : NULL;
+  x->u.scale = value(v, maximize) != 0 ? -1 : 1;
   s->step++;
-  r->constants(v, s, &u);
+  o->rule->constants(v, s, &x->u);
+}
+
+/* g times the factor, if any, for rules with an update of their own. */
+static const Tensor *scaled (const Tensor *g, const Tensor *factor) {
+  if (factor == NULL) return g;
+  Tensor *y = tensor_like(g);
+  kernel(y, copy)(y, g);
+  kernel(y, scale_all)(&y, 1, factor);
+  return y;
+}
+
+/* The passes of one step: those from `first` to before `next` have begun and
+** wait for the kernel. */
+typedef struct Steps {
+  Pass *list;
+  Member *of;
+  int n, first, next;
+} Steps;
+
+static void flush (fnn_Optimizer *o, Steps *s) {
+  int n = s->next - s->first;
+  const Pass *list = s->list + s->first;
+  const Member *of = s->of + s->first;
+  s->first = s->next;
+  if (n == 0) return;
+  fnn_Capture *c = capture_of(list->p);
+  if (c != NULL) list = optimizer_recorded(c, o, list, of, n);
+  kernel(list->p, optimize)((Formula)o->rule->formula, list, n);
+}
+
+/* What replays would not do: an update whose numbers go to kernels one by one,
+** or on another device. */
+static void check_recorded (const fnn_Optimizer *o, const Pass *x) {
+  if (context()->capture == NULL) return;
+  if (capture_of(x->p) == NULL || o->rule->update != NULL)
+    fnn_throw(FNN_EGRAPH,
+              "%s: its step on %s cannot be part of a step that is recorded "
+              "(fnn.graph_step): call it outside",
+              o->rule->name, x->p->storage->device->name);
+}
+
+/* A device gets all of its parameters in one call.  On the host each is done
+** before the next begins: a cancelled step has not counted what follows. */
+static void update (fnn_Optimizer *o, int group, Param *p, Steps *s) {
+  const OptimizerRule *r = o->rule;
+  Pass *x = &s->list[s->next];
+  const Slot *slot = param_slot(p, o, false);
+  const fnn_Device *d = x->p->storage->device;
+  check_recorded(o, x);
+  if (s->list[s->first].p->storage->device != d) flush(o, s);
+  s->of[s->next] = (Member){ p, group, slot->step, slot->product };
+  optimizer_begin(o, group, p, x);
   tensor_written(p->value);
-  if (r->update != NULL) r->update(p->value, g, state, &u, v);
-  else kernel(p->value, optimize)((Formula)r->formula, p->value, g, state, &u);
+  s->next++;
+  if (r->update != NULL) {
+    s->first = s->next;
+    r->update(x->p, scaled(x->g, x->factor), x->s, &x->u,
+              &o->groups[group].values);
+  } else if (d->host) flush(o, s);
 }
 
-/* The factor of all gradients; through *norm their length before. */
-static double clipping (fnn_Optimizer *o, double scale, double most,
-                        double *norm) {
-  double squares = 0;
-  for (int i = 0; i < o->ngroups; i++) {
-    double part = fnn_grad_norm(o->groups[i].n, o->groups[i].params);
-    squares += part * part;
-  }
-  *norm = fabs(scale) * sqrt(squares);
-  return *norm > most ? scale * most / (*norm + 1e-6) : scale;
-}
-
-/* First what can throw, for all parameters; then the updates. */
-static void step (fnn_Optimizer *o, double scale) {
+/* factor: of all gradients, or NULL.  First what can throw, for all
+** parameters; then the updates. */
+static void step (fnn_Optimizer *o, const Tensor *factor) {
   size_t m = fnn_mark();
+  fnn_Dtype products = fnn_autocast(FNN_F32);
+  Steps s = { NULL, NULL, 0, 0, 0 };
+  for (int i = 0; i < o->ngroups; i++) s.n += o->groups[i].n;
+  s.list = mem_scratch((size_t)(s.n + 1) * sizeof *s.list);
+  s.of = mem_scratch((size_t)(s.n + 1) * sizeof *s.of);
+  s.n = 0;
   for (int i = 0; i < o->ngroups; i++)
     for (int k = 0; k < o->groups[i].n; k++) {
       Param *p = o->groups[i].params[k];
-      if (!takes_part(p)) continue;
-      check_param(o, p);
-      ready_slot(o, &o->groups[i].values, p);
+      if (takes_part(p))
+        s.list[s.n++] = ready_pass(o, &o->groups[i].values, p, factor);
     }
   for (int i = 0; i < o->ngroups; i++)
     for (int k = 0; k < o->groups[i].n; k++) {
       Param *p = o->groups[i].params[k];
-      if (takes_part(p)) update(o, &o->groups[i].values, p, scale);
+      if (takes_part(p)) update(o, i, p, &s);
     }
+  flush(o, &s);
+  fnn_autocast(products);
   fnn_escape(m, NULL);
 }
 
-void fnn_optimizer_step (fnn_Optimizer *o) { step(o, 1); }
+void fnn_optimizer_step (fnn_Optimizer *o) { step(o, NULL); }
 
-double fnn_optimizer_step_clipped (fnn_Optimizer *o, double scale,
-                                   double most) {
+fnn_Tensor *fnn_optimizer_step_clipped_later (fnn_Optimizer *o, double scale,
+                                              double most) {
   if (!isfinite(scale))
     fnn_throw(FNN_EARG, "%s: scale must be a finite number (got %g)",
               o->rule->name, scale);
   if (!(most >= 0))
     fnn_throw(FNN_EARG, "%s: max_norm must not be negative (got %g)",
               o->rule->name, most);
-  double norm = 0, factor = clipping(o, scale, most, &norm);
+  size_t m = fnn_mark();
+  Tensor *squares = NULL; /* there is a group, or step has nothing to do */
+  for (int i = 0; i < o->ngroups; i++)
+    squares = gradient_squares(o->groups[i].n, o->groups[i].params, squares);
+  Tensor *norm = tensor_like(squares), *factor = tensor_like(squares);
+  kernel(norm, norm_factor)(factor, norm, squares, scale, most);
   step(o, factor);
+  return fnn_escape(m, norm);
+}
+
+double fnn_optimizer_step_clipped (fnn_Optimizer *o, double scale,
+                                   double most) {
+  size_t m = fnn_mark();
+  double norm = fnn_item(fnn_optimizer_step_clipped_later(o, scale, most));
+  fnn_escape(m, NULL);
   return norm;
 }
 

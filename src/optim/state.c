@@ -53,10 +53,10 @@ static int param_count (const fnn_Optimizer *o) {
   return n;
 }
 
-/* A copy, which updates may write, in p's dtype and place. */
+/* A copy, which updates may write, in p's place and the dtype of its state. */
 static Tensor *copy_for (const Param *p, const Tensor *x) {
-  x = tensor_move(tensor_convert(x, (fnn_Dtype)p->value->dtype),
-                  p->value->storage->device);
+  fnn_Dtype t = dtype_of_state((fnn_Dtype)p->value->dtype);
+  x = tensor_move(tensor_convert(x, t), p->value->storage->device);
   Tensor *y = tensor_like(x);
   kernel(y, copy)(y, x);
   return y;

@@ -60,7 +60,8 @@ local function lua_loader(ds, o)
     ds = ds, fields = fields_of(ds), size = o.batch, count = count,
     batches = o.drop_last and count // o.batch
               or (count + o.batch - 1) // o.batch,
-    shuffle = o.shuffle, seed = o.seed, device = o.device or false,
+    shuffle = o.shuffle, seed = o.seed,
+    device = fnn.device(o.device or fnn.default_device()),
     order = false, at = 0, done = 0,
   }, LuaLoader)
   return self:start(0, 0)
@@ -90,7 +91,8 @@ function methods:cursor() return self.at, self.done end
 local function blank(self, n)
   local x, views = {}, {}
   for k, f in ipairs(self.fields) do
-    x[k] = fnn.zeros({ n, unpack(f.shape) }, { dtype = f.dtype })
+    x[k] = fnn.zeros({ n, unpack(f.shape) },
+                     { dtype = f.dtype, device = "cpu" })
     views[k] = x[k]:select(1, 1)
   end
   return x, views
@@ -108,9 +110,7 @@ function methods:next()
     for k = 1, #x do point(views[k], x[k], i) end
     ds:get(ids and ids[i] + 1 or first + i, unpack(views))
   end
-  if self.device then
-    for k = 1, #x do x[k] = x[k]:to(self.device) end
-  end
+  for k = 1, #x do x[k] = x[k]:to(self.device) end
   self.done = self.done + 1
   return unpack(x)
 end
@@ -141,11 +141,12 @@ Loader.epoch = epoch
 methods.epoch = epoch
 
 local defaults = { batch = 1, batch_size = 1, shuffle = false, seed = 0,
-                   drop_last = false, prefetch = 0, device = false }
+                   drop_last = false, prefetch = 0, device = false,
+                   pin_memory = true }
 local types = { device = "string" }
 
 -- data.DataLoader(dataset, { batch =, shuffle =, seed =, drop_last =,
--- prefetch =, device = })
+-- prefetch =, device =, pin_memory = })
 function data.DataLoader(ds, opts)
   local o = check("DataLoader", opts, defaults, types)
   if opts and opts.batch and opts.batch_size then
@@ -155,6 +156,7 @@ function data.DataLoader(ds, opts)
   for k, v in pairs(o) do
     if k ~= "batch" and k ~= "batch_size" then given[k] = v or nil end
   end
+  given.pin_memory = o.pin_memory
   if getmetatable(ds) == "fnn.Dataset" then return c_loader(ds, given) end
   given.seed = o.seed
   return lua_loader(ds, given)

@@ -105,7 +105,9 @@ data.DataLoader(dataset: Dataset|table, options?: table) -> Loader
   seed: integer = 0             of the order
   drop_last: boolean = false    leaves out a last batch that is not full
   prefetch: integer             batches read ahead on a thread
-  device: string                where batches go
+  device: string                where batches go; the default device if left out
+  pin_memory: boolean = true    with prefetch, batches for a card are read into
+                                pinned memory and copied while it computes
 
 Loader:epoch(n?: integer) -> function
   Iterates over the batches of epoch n; without n over what is left of the

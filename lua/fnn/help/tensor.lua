@@ -62,6 +62,25 @@ fnn.set_default_dtype(dtype: string)
 fnn.set_default_device(device: string)
   Where new tensors live.
 
+fnn.default_device() -> string
+  Where that is now.
+
+fnn.device(name: string) -> string
+  The full name of a device, "cuda:0" of "cuda"; raises, and says why, if it is
+  not there: the build has no CUDA, the machine no driver or no card.
+
+fnn.best_device() -> string
+  "cuda:0" if there is such a card, else "cpu".
+
+fnn.devices() -> table[]
+  The devices there are, the CPU first: name, model, total and free bytes of
+  memory; of a card also its compute capability ("9.0") and the CUDA version
+  that its driver knows.
+
+fnn.synchronize(device?: string)
+  Waits until a device, the default one if none is named, has done what it was
+  asked for. Reading a value does so by itself; a clock needs it.
+
 fnn.threads(n?: integer) -> integer
   How many threads compute, the script's own included; n sets it, 0 as many as
   the process may use CPUs. Results do not depend on it.

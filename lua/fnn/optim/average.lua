@@ -3,7 +3,7 @@
 -- An average follows the weights by update(), after each step of an
 -- optimizer, and takes their place, for a time, by swap() or averaged(f).
 
-local fnn, load = ...
+local fnn, load, internals = ...
 local optim = fnn.optim
 local module = load "nn/module"
 local state = load "optim/state"
@@ -83,6 +83,7 @@ end
 
 function Average:update ()
   at_rest(self, "update")
+  internals.capture.refuse(self.__name .. ":update")
   self._updates = self._updates + 1
   local share = self:share()
   for i, p in ipairs(self._params) do

@@ -2,7 +2,7 @@
 -- steps of another optimizer, slow weights go a part of the way to where it
 -- went, and it goes on from there.
 
-local fnn, load = ...
+local fnn, load, internals = ...
 local optim = fnn.optim
 local module = load "nn/module"
 local tools = load "optim/optimizer"
@@ -80,6 +80,7 @@ local function slow_of (self, p)
 end
 
 function Lookahead:step (...)
+  internals.capture.refuse "Lookahead:step"
   local params = {}
   for _, p in ipairs(self:parameters()) do
     if not p:is_frozen() then params[#params + 1] = p end

@@ -9,7 +9,7 @@
 -- A class is a table of methods, an optimizer a table of that class with all
 -- methods that the userdata of one made in C has.
 
-local fnn, load = ...
+local fnn, load, internals = ...
 local optim = fnn.optim
 local module = load "nn/module"
 local state = load "optim/state"
@@ -191,6 +191,7 @@ local function scaling (self, options)
 end
 
 function methods:step (options)
+  internals.capture.refuse(self.__name .. ":step")
   local scale, norm = 1
   if options ~= nil then scale, norm = scaling(self, options) end
   fnn.no_grad(each, self, function (p, group)
@@ -246,7 +247,7 @@ end
 function methods:name () return self.__name end
 
 for _, name in ipairs { "grad_norm", "clip_grad_norm", "clip_grad_value",
-                        "gradients_are_finite" } do
+                        "scale_grad", "gradients_are_finite" } do
   methods[name] = function (self, ...)
     return optim[name](self:parameters(), ...)
   end

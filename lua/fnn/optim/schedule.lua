@@ -9,7 +9,7 @@
 --
 -- The laws are in laws.lua.
 
-local _, load = ...
+local _, load, internals = ...
 local module = load "nn/module"
 
 local getmetatable, ipairs, next = getmetatable, ipairs, next
@@ -232,6 +232,7 @@ local function scheduler (opt, schedule)
     ratios[i] = largest > 0 and rate / largest or 1
   end
   return function (step)
+    internals.capture.refuse "a scheduler"
     local rate = schedule(step)
     for i, ratio in ipairs(ratios) do opt:set_learning_rate(rate * ratio, i) end
     return rate

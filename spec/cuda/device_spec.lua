@@ -1,0 +1,136 @@
+-- Devices: what there is, moving models, and errors across devices.
+local fnn = require "fnn"
+local nn, optim = fnn.nn, fnn.optim
+local device = require "spec.support.device"
+
+local function fails(pattern, f)
+  local ok, message = pcall(f)
+  assert.is_false(ok)
+  assert.matches(pattern, message)
+end
+
+describe("without a card too", function ()
+  it("the CPU is the first device", function ()
+    local cpu = fnn.devices()[1]
+    assert.equal("cpu", cpu.name)
+    assert.is_true(cpu.total > 0 and cpu.free > 0)
+    assert.matches("kernels", cpu.model)
+    assert.is_nil(cpu.capability)
+    assert.equal("cpu", fnn.device "cpu")
+    fnn.synchronize "cpu"
+  end)
+
+  it("a name that is none raises", function ()
+    fails("unknown device 'gpu' %(expected cpu or cuda:N%)", function ()
+      fnn.device "gpu"
+    end)
+    for _, name in ipairs { "cuda:", "cuda:x", "cudax", "cuda:1x" } do
+      fails("unknown device", function () fnn.device(name) end)
+    end
+  end)
+
+  it("a card that is not there says why", function ()
+    local ok, message = pcall(fnn.device, "cuda:9")
+    assert.is_false(ok)
+    assert.is_truthy(message:find("make CUDA=1", 1, true) or
+                     message:find("no NVIDIA", 1, true) or
+                     message:find("only %d CUDA device"))
+  end)
+
+  it("the best device is one of the list", function ()
+    local names = {}
+    for _, d in ipairs(fnn.devices()) do names[d.name] = true end
+    assert.is_true(names[fnn.best_device()])
+  end)
+
+  it("the default device is told", function ()
+    assert.equal("cpu", fnn.default_device())
+  end)
+end)
+
+if not device.there() then return end
+
+describe("a card", function ()
+  after_each(function () fnn.set_default_device "cpu" end)
+
+  it("tells of itself", function ()
+    assert.equal("cuda:0", fnn.device "cuda")
+    assert.equal("cuda:0", fnn.best_device())
+    local card = fnn.devices()[2]
+    assert.equal("cuda:0", card.name)
+    assert.is_true(card.total >= card.free and card.free > 0)
+    assert.matches("^%d+%.%d$", card.capability)
+    assert.matches("^%d+%.%d$", card.driver)
+    fnn.synchronize "cuda"
+  end)
+
+  it("takes new tensors as the default device", function ()
+    fnn.set_default_device "cuda"
+    assert.equal("cuda:0", fnn.default_device())
+    assert.equal("cuda:0", fnn.zeros(3):device())
+    assert.equal("cuda:0", fnn.tensor { 1, 2 }:device())
+    assert.same({ 1, 2 }, fnn.tensor { 1, 2 }:totable())
+  end)
+
+  it("gets a model in place, with buffers and optimizer state", function ()
+    local model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4),
+                                nn.Linear(4, 2))
+    local opt = optim.Adam(model:parameters(), { lr = 0.1 })
+    local p = model:parameters()[1]
+    local x = fnn.randn(5, 3, { generator = fnn.Generator(1) })
+    model(x):sum():backward()
+    opt:step()
+    local before = p:totable()
+    assert.equal(model, model:to "cuda")
+    assert.equal("cuda:0", p:device())
+    assert.equal(p, model:parameters()[1])
+    assert.same(before, p:totable())
+    for _, b in ipairs(model:buffers()) do
+      assert.equal("cuda:0", b:device())
+    end
+    for _, s in ipairs(opt:state_dict().state) do
+      for _, t in pairs(s) do
+        if fnn.is_tensor(t) then assert.equal("cuda:0", t:device()) end
+      end
+    end
+    model:to "cpu"
+    assert.equal("cpu", p:device())
+    assert.same(before, p:totable())
+  end)
+
+  it("loads an optimizer's state to where its parameters are", function ()
+    local function made(d)
+      local p = fnn.Param(fnn.ones { 4 })
+      p:set_grad(fnn.full({ 4 }, 0.5))
+      local opt = optim.Adam({ p }, { lr = 0.1 })
+      if d then p:to(d) end
+      return p, opt
+    end
+    local p, opt = made()
+    opt:step()
+    local q, other = made "cuda"
+    other:load_state_dict(opt:state_dict())
+    q:set(p:detach():to "cuda")
+    p:set_grad(fnn.full({ 4 }, 0.25))
+    q:set_grad(fnn.full({ 4 }, 0.25):to "cuda")
+    opt:step()
+    other:step()
+    local a, b = p:totable(), q:totable()
+    for i = 1, 4 do assert.near(a[i], b[i], 1e-6) end
+  end)
+
+  it("mixes with no other: both devices are named", function ()
+    local x, y = fnn.ones(3), fnn.ones(3):to "cuda"
+    local both = function (f)
+      local ok, message = pcall(f)
+      assert.is_false(ok)
+      assert.matches("two devices", message)
+      assert.matches("on cpu", message)
+      assert.matches("on cuda:0", message)
+    end
+    both(function () return x + y end)
+    both(function () return y:matmul(fnn.ones(3, 2)) end)
+    both(function () return fnn.cat { x, y } end)
+    both(function () y:copy_(x) end)
+  end)
+end)

@@ -1,0 +1,98 @@
+-- Memory of a card: counters, the cache, limits, a steady training step.
+local fnn = require "fnn"
+local nn, optim = fnn.nn, fnn.optim
+local device = require "spec.support.device"
+
+if not device.there() then return end
+
+local MB = 1 << 20
+
+local function live() return fnn.memory("cuda").live end
+
+describe("memory of a card", function ()
+  before_each(function ()
+    collectgarbage()
+    fnn.empty_cache "cuda"
+  end)
+  after_each(function ()
+    fnn.set_memory_limit(0, "cuda")
+    collectgarbage()
+  end)
+
+  it("is counted beside the CPU's", function ()
+    local cpu, before = fnn.memory().live, fnn.memory "cuda"
+    local x = fnn.zeros({ 1 << 20 }, { device = "cuda" })
+    local after = fnn.memory "cuda"
+    assert.equal(4 * MB, after.live - before.live)
+    assert.equal(1, after.allocations - before.allocations)
+    assert.is_true(fnn.memory().live - cpu < MB)
+    assert.is_true(after.peak >= after.live)
+    x:release()
+    after = fnn.memory "cuda"
+    assert.equal(before.live, after.live)
+    assert.equal(before.idle + 4 * MB, after.idle)
+    assert.equal(after.live + after.idle, after.held)
+    fnn.reset_peak_memory "cuda"
+    assert.equal(live(), fnn.memory("cuda").peak)
+  end)
+
+  it("is handed out again by size class", function ()
+    local before = fnn.memory("cuda").allocations
+    for _ = 1, 5 do fnn.zeros({ 1000 }, { device = "cuda" }):release() end
+    assert.equal(1, fnn.memory("cuda").allocations - before)
+    fnn.zeros({ 1010 }, { device = "cuda" }):release() -- of the same class
+    assert.equal(1, fnn.memory("cuda").allocations - before)
+    fnn.zeros({ 4000 }, { device = "cuda" }):release()
+    assert.equal(2, fnn.memory("cuda").allocations - before)
+  end)
+
+  it("is given back by empty_cache", function ()
+    fnn.zeros({ 1 << 20 }, { device = "cuda" }):release()
+    assert.is_true(fnn.memory("cuda").idle >= 4 * MB)
+    fnn.empty_cache "cuda"
+    assert.equal(0, fnn.memory("cuda").idle)
+  end)
+
+  it("has a limit of its own", function ()
+    fnn.set_memory_limit(live() + 8 * MB, "cuda")
+    assert.equal(0, fnn.memory().limit)
+    local x = fnn.zeros({ 1 << 20 }, { device = "cuda" })
+    local asked = fnn.memory("cuda").allocations
+    local ok, message = pcall(fnn.zeros, { 1 << 21 }, { device = "cuda" })
+    assert.is_false(ok)
+    assert.matches("out of memory on cuda:0: asked for 8.0 MB, holding",
+                   message)
+    assert.matches("of the %d+%.%d MB allowed", message)
+    assert.matches("of the card's .* are free", message)
+    assert.equal(asked, fnn.memory("cuda").allocations)
+    assert.equal(4 * MB, x:numel() * 4)
+    fnn.set_memory_limit(0, "cuda")
+    fnn.zeros({ 1 << 21 }, { device = "cuda" }):release()
+  end)
+
+  it("is collected, trimmed and tried again when there is none", function ()
+    fnn.set_memory_limit(live() + 8 * MB, "cuda")
+    -- Two thirds of it, which nothing reaches, then as much again.
+    for _ = 1, 6 do fnn.zeros({ 1 << 20 }, { device = "cuda" }) end
+    for _ = 1, 3 do fnn.zeros({ 3 << 19 }, { device = "cuda" }) end
+  end)
+
+  it("is not asked for by a steady step", function ()
+    local model = nn.Sequential(nn.Linear(20, 32), nn.ReLU(),
+                                nn.Linear(32, 4)):to "cuda"
+    local opt = optim.Adam(model:parameters(), { lr = 1e-3 })
+    local x = fnn.randn(16, 20, { device = "cuda" })
+    local y = fnn.randn(16, 4, { device = "cuda" })
+    local function step()
+      opt:zero_grad()
+      nn.mse_loss(model(x), y):backward()
+      opt:step()
+    end
+    for _ = 1, 10 do step() end
+    collectgarbage()
+    for _ = 1, 30 do step() end
+    local before = fnn.memory("cuda").allocations
+    for _ = 1, 30 do step() end
+    assert.equal(before, fnn.memory("cuda").allocations)
+  end)
+end)
