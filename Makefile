@@ -11,7 +11,8 @@
 #                      CUDA_PATH=, NVCC=, NVCC_CCBIN= choose the toolkit
 #   make CUDA=emulate  with the same kernels on the CPU, by g++, for tests, in
 #                      build/emulate; CHECK=1 looks for races and wild
-#                      accesses in them, in build/check
+#                      accesses in them, in build/check; COVER=1 counts the
+#                      lines that run, in build/cover
 #
 # CC= chooses the compiler, CFLAGS= and LDFLAGS= add to its flags, BENCH=--quick
 # makes the benchmarks short (bench/run.lua has more options).
@@ -98,12 +99,13 @@ EMULATE_FLAGS := -std=c++17 -g -Wall -Wextra -fPIC -fvisibility=hidden \
 CUDA_OBJ = $(patsubst cuda/%.cu,$(OUT)/cuda/%.o,$(wildcard cuda/*.cu))
 
 ifeq ($(CUDA),emulate)
-OUT     := $(BUILD)/$(if $(CHECK),check,emulate)
+OUT     := $(BUILD)/$(if $(CHECK),check,$(if $(COVER),cover,emulate))
 CUDA_COMPILE = $(CXX) $(EMULATE_FLAGS) -fsanitize=alignment,bounds \
-           $(if $(CHECK),-O1 -fsanitize=thread,-O2) -x c++
-COBJ    := $(CUDA_OBJ) \
-           $(patsubst cuda/%.cc,$(OUT)/cuda/%.o,$(wildcard cuda/emulate/*.cc))
-CUDA_LIBS := -lstdc++
+           $(if $(CHECK),-O1 -fsanitize=thread,-O2) \
+           $(if $(COVER),-O1 --coverage) $(WERROR) -x c++
+EMULATOR := $(patsubst cuda/%.cc,$(OUT)/cuda/%.o,$(wildcard cuda/emulate/*.cc))
+COBJ    := $(CUDA_OBJ) $(EMULATOR)
+CUDA_LIBS := -lstdc++ $(if $(COVER),--coverage)
 
 else ifeq ($(CUDA),1)
 # The toolkit (11.8 or later): CUDA_PATH or CUDA_HOME, the nvcc that is found,
@@ -145,7 +147,7 @@ COBJ    := $(CUDA_OBJ)
 CUDA_LIBS := $(CUDART) -Wl,--exclude-libs,libcudart_static.a -ldl -lrt
 CUDA_PC  := $(CUDART) -ldl -lrt
 
-else ifneq ($(filter-out 0,$(CUDA)),)
+else ifneq ($(and $(filter-out 0,$(CUDA)),$(filter command,$(origin CUDA))),)
 $(error CUDA=$(CUDA): expected 1 or emulate)
 endif
 EOBJ    += $(COBJ)
@@ -158,7 +160,7 @@ $(OUT)/cuda/%.o: cuda/%.cu
 $(OUT)/cuda/emulate/%.o: cuda/emulate/%.cc
 	@mkdir -p $(@D)
 	$(CXX) $(filter-out -fno-exceptions -fno-rtti,$(EMULATE_FLAGS)) -O2 \
-	  $(if $(CHECK),-DEMU_CHECK) -c $< -o $@
+	  $(WERROR) $(if $(CHECK),-DEMU_CHECK) -c $< -o $@
 
 all: $(OUT)/fnn $(OUT)/fnn.so $(OUT)/libfnn.a $(OUT)/libfnn.so
 
@@ -254,6 +256,17 @@ $(OUT)/bench/%: bench/%.c $(OUT)/libfnn.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(OUT)/libfnn.a $(LIBS) $(CUDA_LIBS)
 
+# The emulator's own, which need nothing of the engine.
+cuda-tests: $(OUT)/fnn $(OUT)/tests/emulate/test
+
+$(OUT)/tests/emulate/%.o: tests/emulate/%.cu
+	@mkdir -p $(@D)
+	$(CUDA_COMPILE) $(if $(CHECK),-DEMU_CHECK) -c $< -o $@
+
+$(OUT)/tests/emulate/test: $(patsubst tests/emulate/%.cu,\
+    $(OUT)/tests/emulate/%.o,$(wildcard tests/emulate/*.cu)) $(EMULATOR)
+	$(CXX) -o $@ $^ -lpthread $(CUDA_LIBS)
+
 test: all tests
 	scripts/test --no-setup
 
@@ -329,6 +342,6 @@ clean:
 	rm -rf $(BUILD)
 
 .DELETE_ON_ERROR:
-.PHONY: all tests fuzzers test asan tsan fuzz bench install install-module \
+.PHONY: all tests cuda-tests fuzzers test asan tsan fuzz bench install install-module \
   uninstall clean
 -include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)

@@ -73,7 +73,8 @@ static __device__ inline Moments run_moments (const T *x, int64_t n,
   const R first = (R)x[0];
   R count = 0, mean = 0, spread = 0;
   for (int64_t at = 0; at < n; at += EACH) {
-    R v[EACH], m = (R)(n - at < EACH ? n - at : EACH), sum = 0, rest = 0;
+    R v[EACH], sum = 0, rest = 0;
+    R m = n - at < EACH ? (R)(n - at) : (R)EACH;
     for (int k = 0; k < EACH; k++) {
       v[k] = at + k < n ? (R)x[(at + k) * step] - first : 0;
       sum += v[k];
@@ -108,11 +109,12 @@ static __global__ void moments (Pair *to, const T *x, Split s) {
   to[norm_place(&s, p.image, p.c, blockIdx.y)] = pair;
 }
 
-/* The statistic of a block: all its pairs joined.  Running ones, of S, move
+/* The statistic of a block: all its pairs joined.  Running ones move
 ** towards it, the variance being that of a sample. */
-template <class T, class S>
-static __global__ void fold_moments (S *stats, T *mean, T *var, const Pair *of,
-                                     Split s, double eps, double momentum) {
+template <class T>
+static __global__ void fold_moments (Real<T> *stats, Vectors running,
+                                     const Pair *of, Split s, double eps,
+                                     double momentum) {
   SHARED(Moments, shared, [THREADS]);
   int64_t i = blockIdx.x, many = norm_share(&s);
   Moments all = { 0, 0, 0 };
@@ -126,27 +128,30 @@ static __global__ void fold_moments (S *stats, T *mean, T *var, const Pair *of,
   }
   all = column_joined(shared, all);
   if (threadIdx.y != 0) return;
-  stats[2 * i] = (S)all.mean;
-  stats[2 * i + 1] = (S)(1 / sqrt(all.spread / all.n + eps));
-  if (mean == NULL) return;
+  stats[2 * i] = (Real<T>)all.mean;
+  stats[2 * i + 1] = (Real<T>)(1 / sqrt(all.spread / all.n + eps));
+  if (running.a == NULL) return;
   double f = momentum, v = all.spread / (all.n - 1);
-  mean[i] = number<T>((1 - f) * (double)mean[i] + f * all.mean);
-  var[i] = number<T>((1 - f) * (double)var[i] + f * v);
+  double mean = (double)norm_get<T>(running.a, running.awide, i);
+  double var = (double)norm_get<T>(running.b, running.bwide, i);
+  norm_set<T>(running.a, running.awide, i, (1 - f) * mean + f * all.mean);
+  norm_set<T>(running.b, running.bwide, i, (1 - f) * var + f * v);
 }
 
-template <class T, class S>
-static __global__ void given_stats (S *stats, const T *mean, const T *var,
-                                    int n, double eps) {
+template <class T>
+static __global__ void given_stats (Real<T> *stats, Vectors v, int n,
+                                    double eps) {
   int c = (int)(blockIdx.x * blockDim.x + threadIdx.x);
   if (c >= n) return;
-  stats[2 * c] = (S)mean[c];
-  stats[2 * c + 1] = (S)(1 / sqrt((double)var[c] + eps));
+  double var = (double)norm_get<T>(v.b, v.bwide, c);
+  stats[2 * c] = norm_get<T>(v.a, v.awide, c);
+  stats[2 * c + 1] = (Real<T>)(1 / sqrt(var + eps));
 }
 
 /* y = (x - m) a + o, packs of N at a time. */
 template <class T, int N>
 static __global__ void scale (T *y, const T *x, const Real<T> *stats,
-                              const T *w, const T *b, Split s) {
+                              Vectors w, Split s) {
   Part p = norm_part(&s);
   Real<T> m[N], a[N], o[N];
   if (p.c >= s.channels) return;
@@ -154,8 +159,8 @@ static __global__ void scale (T *y, const T *x, const Real<T> *stats,
     int c = s.last ? p.c * N + e : p.c;
     const Real<T> *of = stats + 2 * norm_of(&s, p.image, c);
     m[e] = of[0];
-    a[e] = w != NULL ? of[1] * (Real<T>)w[c] : of[1];
-    o[e] = b != NULL ? (Real<T>)b[c] : 0;
+    a[e] = w.a != NULL ? of[1] * norm_get<T>(w.a, w.awide, c) : of[1];
+    o[e] = w.b != NULL ? norm_get<T>(w.b, w.bwide, c) : 0;
   }
   const Pack<T, N> *from = (const Pack<T, N> *)x + p.from;
   Pack<T, N> *to = (Pack<T, N> *)y + p.from;
@@ -169,11 +174,11 @@ static __global__ void scale (T *y, const T *x, const Real<T> *stats,
 
 template <class T, int N>
 static void run_scale (Tensor *y, const Tensor *x, const Real<T> *stats,
-                       const Tensor *w, const Tensor *b, const Norm *k) {
+                       Vectors w, const Norm *k) {
   dim3 grid, block;
   Split s = norm_split(k, N, &grid, &block);
   RUN(x, (scale<T, N>), grid, block, 0, data_of<T>(y), data_of<const T>(x),
-      stats, data_of<const T>(w), data_of<const T>(b), s);
+      stats, w, s);
 }
 
 template <class T>
@@ -183,23 +188,22 @@ static void run (Tensor *y, Tensor *stats, Tensor *mean, Tensor *var,
   dim3 grid, block;
   Split s = norm_split(k, 1, &grid, &block);
   Real<T> *to = data_of<Real<T>>(stats);
+  Vectors running = norm_vectors(mean, var), affine = norm_vectors(w, b);
   if (k->given) {
-    RUN(x, (given_stats<T, Real<T>>), blocks_for(s.channels, THREADS), THREADS,
-        0, to, data_of<const T>(mean), data_of<const T>(var), s.channels,
-        k->eps);
+    RUN(x, given_stats<T>, blocks_for(s.channels, THREADS), THREADS, 0, to,
+        running, s.channels, k->eps);
   } else {
     int64_t bytes = norm_pairs(&s) * (int64_t)sizeof(Pair);
     Tensor *pairs = tensor_new(1, &bytes, FNN_U8, x->storage->device);
     Pair *p = data_of<Pair>(pairs);
     RUN(x, moments<T>, grid, block, 0, p, data_of<const T>(x), s);
-    RUN(x, (fold_moments<T, Real<T>>), (unsigned)norm_stats(&s),
-        norm_fold(norm_share(&s)), 0, to, data_of<T>(mean),
-        data_of<T>(var), p, s, k->eps, k->momentum);
+    RUN(x, fold_moments<T>, (unsigned)norm_stats(&s),
+        norm_fold(norm_share(&s)), 0, to, running, p, s, k->eps, k->momentum);
   }
   bool packs = pack_fits((fnn_Dtype)x->dtype, k->last ? k->channels : k->space,
                          tensor_data(x), tensor_data(y), NULL);
-  if (packs) run_scale<T, 4>(y, x, to, w, b, k);
-  else run_scale<T, 1>(y, x, to, w, b, k);
+  if (packs) run_scale<T, 4>(y, x, to, affine, k);
+  else run_scale<T, 1>(y, x, to, affine, k);
 }
 
 extern "C" void cuda_channel_norm (Tensor *y, Tensor *stats, Tensor *mean,

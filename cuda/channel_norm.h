@@ -25,6 +25,34 @@ typedef struct Split {
   bool last, pooled, given; /* pooled: also where given */
 } Split;
 
+/* Weights and biases, or running means and variances: of a 16-bit T each of it
+** or (wide) of f32; or NULL. */
+typedef struct Vectors {
+  void *a, *b;
+  bool awide, bwide;
+} Vectors;
+
+static inline Vectors norm_vectors (const Tensor *a, const Tensor *b) {
+  Vectors v = { data_of<void>(a), data_of<void>(b), false, false };
+  v.awide = a != NULL && a->dtype == FNN_F32;
+  v.bwide = b != NULL && b->dtype == FNN_F32;
+  return v;
+}
+
+/* Element i of one that is not NULL. */
+template <class T>
+static __device__ inline Real<T> norm_get (const void *p, bool wide,
+                                           int64_t i) {
+  return wide ? (Real<T>)((const float *)p)[i] : (Real<T>)((const T *)p)[i];
+}
+
+template <class T>
+static __device__ inline void norm_set (void *p, bool wide, int64_t i,
+                                        double v) {
+  if (wide) ((float *)p)[i] = (float)v;
+  else ((T *)p)[i] = number<T>(v);
+}
+
 /* How many elements, their mean, and the sum of squared distances from it. */
 typedef struct Moments {
   double n, mean, spread;

@@ -58,15 +58,16 @@ static __global__ void sums (Pair *to, const T *gy, const T *x,
 /* q and o of a block's statistic into to; and where it is a channel's, the
 ** gradients of weight and bias. */
 template <class T>
-static __global__ void fold_sums (Real<T> *to, T *gw, T *gb, const Pair *of,
-                                  const T *w, const Real<T> *stats, Split s) {
+static __global__ void fold_sums (Real<T> *to, Vectors g, const Pair *of,
+                                  Vectors w, const Real<T> *stats, Split s) {
   SHARED(Pair, shared, [THREADS]);
   int64_t i = blockIdx.x, many = norm_share(&s);
   Pair all = { 0, 0 };
   for (int64_t j = threadIdx.y; j < many; j += blockDim.y) {
     int64_t place = norm_pair(&s, i, j);
     int64_t c = s.last ? place % s.channels : place / s.parts % s.channels;
-    double f = w != NULL && !s.pooled ? (double)w[c] : 1;
+    double f = 1;
+    if (w.a != NULL && !s.pooled) f = (double)norm_get<T>(w.a, w.awide, c);
     all.a += f * of[place].a;
     all.b += f * of[place].b;
   }
@@ -74,9 +75,9 @@ static __global__ void fold_sums (Real<T> *to, T *gw, T *gb, const Pair *of,
   if (threadIdx.y != 0) return;
   double r = (double)stats[2 * i + 1], f = 1;
   if (s.pooled) {
-    if (w != NULL) f = (double)w[i];
-    if (gb != NULL) gb[i] = number<T>(all.a);
-    if (gw != NULL) gw[i] = number<T>(r * all.b);
+    if (w.a != NULL) f = (double)norm_get<T>(w.a, w.awide, i);
+    if (g.b != NULL) norm_set<T>(g.b, g.bwide, i, all.a);
+    if (g.a != NULL) norm_set<T>(g.a, g.awide, i, r * all.b);
   }
   double count = (double)s.space;
   count *= s.pooled ? s.batch : s.size;
@@ -86,7 +87,7 @@ static __global__ void fold_sums (Real<T> *to, T *gw, T *gb, const Pair *of,
 
 /* The gradients of a block's channel, whose statistics are the images'. */
 template <class T>
-static __global__ void fold_weights (T *gw, T *gb, const Pair *of,
+static __global__ void fold_weights (Vectors g, const Pair *of,
                                      const Real<T> *stats, Split s) {
   SHARED(Pair, shared, [THREADS]);
   int64_t c = blockIdx.x, many = (int64_t)s.batch * s.parts;
@@ -100,13 +101,13 @@ static __global__ void fold_weights (T *gw, T *gb, const Pair *of,
   }
   all = column_sums(shared, all);
   if (threadIdx.y != 0) return;
-  if (gb != NULL) gb[c] = number<T>(all.a);
-  if (gw != NULL) gw[c] = number<T>(all.b);
+  if (g.b != NULL) norm_set<T>(g.b, g.bwide, c, all.a);
+  if (g.a != NULL) norm_set<T>(g.a, g.awide, c, all.b);
 }
 
 /* back: q and o of each statistic; NULL where it was given. */
 template <class T, int N>
-static __global__ void slope (T *gx, const T *gy, const T *x, const T *w,
+static __global__ void slope (T *gx, const T *gy, const T *x, Vectors w,
                               const Real<T> *stats, const Real<T> *back,
                               Split s) {
   Part part = norm_part(&s);
@@ -116,7 +117,8 @@ static __global__ void slope (T *gx, const T *gy, const T *x, const T *w,
     int c = s.last ? part.c * N + e : part.c;
     int64_t at = 2 * norm_of(&s, part.image, c);
     m[e] = stats[at];
-    p[e] = w != NULL ? stats[at + 1] * (Real<T>)w[c] : stats[at + 1];
+    p[e] = stats[at + 1];
+    if (w.a != NULL) p[e] *= norm_get<T>(w.a, w.awide, c);
     q[e] = back != NULL ? back[at] : 0;
     o[e] = back != NULL ? back[at + 1] : 0;
   }
@@ -136,12 +138,12 @@ static __global__ void slope (T *gx, const T *gy, const T *x, const T *w,
 
 template <class T, int N>
 static void run_slope (Tensor *gx, const Tensor *gy, const Tensor *x,
-                       const Tensor *w, const Real<T> *stats,
-                       const Real<T> *back, const Norm *k) {
+                       Vectors w, const Real<T> *stats, const Real<T> *back,
+                       const Norm *k) {
   dim3 grid, block;
   Split s = norm_split(k, N, &grid, &block);
   RUN(x, (slope<T, N>), grid, block, 0, data_of<T>(gx), data_of<const T>(gy),
-      data_of<const T>(x), data_of<const T>(w), stats, back, s);
+      data_of<const T>(x), w, stats, back, s);
 }
 
 static void *room (const Tensor *x, int64_t bytes) {
@@ -154,6 +156,7 @@ static void run (Tensor *gx, Tensor *gw, Tensor *gb, const Tensor *gy,
                  const Norm *k) {
   dim3 grid, block;
   Split s = norm_split(k, 1, &grid, &block);
+  Vectors affine = norm_vectors(w, NULL), grads = norm_vectors(gw, gb);
   const Real<T> *known = data_of<const Real<T>>(stats);
   int64_t size = 2 * norm_stats(&s) * (int64_t)sizeof(Real<T>);
   Real<T> *back = (Real<T> *)room(x, size);
@@ -162,18 +165,18 @@ static void run (Tensor *gx, Tensor *gw, Tensor *gb, const Tensor *gy,
     dim3 fold = norm_fold(norm_share(&s));
     RUN(x, sums<T>, grid, block, 0, p, data_of<const T>(gy),
         data_of<const T>(x), known, s);
-    RUN(x, fold_sums<T>, (unsigned)norm_stats(&s), fold, 0, back,
-        data_of<T>(gw), data_of<T>(gb), p, data_of<const T>(w), known, s);
+    RUN(x, fold_sums<T>, (unsigned)norm_stats(&s), fold, 0, back, grads, p,
+        affine, known, s);
     fold = norm_fold((int64_t)s.batch * s.parts);
     if (!s.pooled && (gw != NULL || gb != NULL))
-      RUN(x, fold_weights<T>, (unsigned)s.channels, fold, 0, data_of<T>(gw),
-          data_of<T>(gb), p, known, s);
+      RUN(x, fold_weights<T>, (unsigned)s.channels, fold, 0, grads, p, known,
+          s);
   }
   if (k->given) back = NULL;
   bool packs = pack_fits((fnn_Dtype)x->dtype, k->last ? k->channels : k->space,
                          tensor_data(x), tensor_data(gx), tensor_data(gy));
-  if (packs) run_slope<T, 4>(gx, gy, x, w, known, back, k);
-  else run_slope<T, 1>(gx, gy, x, w, known, back, k);
+  if (packs) run_slope<T, 4>(gx, gy, x, affine, known, back, k);
+  else run_slope<T, 1>(gx, gy, x, affine, known, back, k);
 }
 
 extern "C" void cuda_channel_norm_back (Tensor *gx, Tensor *gw, Tensor *gb,

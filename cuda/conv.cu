@@ -5,9 +5,6 @@
 ** patches in memory). */
 
 #include "conv.h"
-#include "words.h"
-
-#include "../src/core/ops.h"
 
 /*
 ** {======================================================
@@ -196,14 +193,16 @@ static Tensor *turned (const Tensor *w, const ConvShape *s) {
   return y;
 }
 
-/* They are kept while nothing is learnt, or not by them. */
+/* They are kept while nothing is learnt, or not by them.  A recorded step turns
+** them each time, for it may be replayed after they were written. */
 const void *conv_weights (const Tensor *w, const ConvShape *s) {
   static const char keys[2] = {};
   const void *key = &keys[conv_is_depthwise(s)];
   bool same = !conv_is_depthwise(s) && s->cin == s->groups;
   if (same || conv_count(s->size) == 1) return tensor_data(w);
   Param *p = param_of(w);
-  if (p == NULL || !(p->frozen || !context()->grad_mode))
+  bool stays = p != NULL && (p->frozen || !context()->grad_mode);
+  if (!stays || capture_of(w) != NULL)
     return tensor_data(turned(w, s));
   Tensor *kept = (Tensor *)param_derived(p, key);
   if (kept == NULL) {
@@ -215,56 +214,12 @@ const void *conv_weights (const Tensor *w, const ConvShape *s) {
 
 /* }====================================================== */
 
-/*
-** {======================================================
-** What ends a result
-** =======================================================
-*/
-
-/* y (rows, width * N). */
-template <class T, int N>
-static __global__ void finish (T *y, const T *bias, int64_t rows,
-                               unsigned width, bool relu) {
-  unsigned c = blockIdx.y * blockDim.x + threadIdx.x;
-  Real<T> b[N];
-  if (c >= width) return;
-  for (int i = 0; i < N; i++)
-    b[i] = bias != NULL ? (Real<T>)bias[c * N + i] : 0;
-  int64_t step = (int64_t)gridDim.x * blockDim.y;
-  for (int64_t r = (int64_t)blockIdx.x * blockDim.y + threadIdx.y; r < rows;
-       r += step) {
-    Pack<T, N> *p = (Pack<T, N> *)y + r * width + c, v = *p;
-    for (int i = 0; i < N; i++) {
-      Real<T> sum = (Real<T>)v.v[i] + b[i];
-      v.v[i] = number<T>(relu && sum < 0 ? 0 : sum);
-    }
-    *p = v;
-  }
-}
-
-template <class T, int N>
-static void finish_rows (Tensor *y, const Tensor *bias, int64_t channels,
-                         bool relu) {
-  int64_t rows = y->numel / channels, width = channels / N;
-  dim3 block = conv_block(width);
-  dim3 grid(blocks_for(rows, block.y * 4), blocks_for(width, block.x));
-  RUN(y, (finish<T, N>), grid, block, 0, data_of<T>(y),
-      data_of<const T>(bias), rows, (unsigned)width, relu);
-}
-
+/* y is channels-last: rows of channels. */
 void conv_finish (Tensor *y, const Epilogue *e, int64_t channels) {
-  bool relu = e->act == MAP_relu;
-  if (e->bias != NULL || relu) {
-    WITH_FLOAT(y->dtype, {
-      if (pack_fits((fnn_Dtype)y->dtype, channels, tensor_data(y), NULL, NULL))
-        finish_rows<T, 4>(y, e->bias, channels, relu);
-      else finish_rows<T, 1>(y, e->bias, channels, relu);
-    })
-  }
-  if (e->act >= 0 && !relu) kernel(y, map)(e->act, y, y, 0, 0);
+  int64_t shape[2] = { y->numel / channels, channels };
+  int64_t stride[2] = { channels, 1 };
+  product_finish(tensor_view(y, 2, shape, stride, y->offset), e);
 }
-
-/* }====================================================== */
 
 /* A product for each group: c (m, n) = a (m, k) w (n, k)'. */
 static Product product_of (const Tensor *x, const void *w, const ConvShape *s,

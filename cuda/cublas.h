@@ -47,4 +47,7 @@ typedef struct Product {
 void cublas_product (Cuda *card, const Product *p, const char *op);
 bool cublas_takes (fnn_Dtype ab, fnn_Dtype c);
 
+/* c (..., n), dense, becomes act(c + bias): the rest of e (matmul.cu). */
+void product_finish (Tensor *c, const Epilogue *e);
+
 #endif

@@ -1,13 +1,14 @@
 /* cumsum.cu - running sums along the middle of (outer, n, inner), forwards or
 ** from the end; floats are summed in double.
 **
-** A row is scanned by a block, chunk after chunk; of columns a thread takes
-** one.  Where these are few they go in pieces: the sums of the pieces come
+** A row is scanned by a few lanes, a warp or a block, chunk after chunk; of
+** columns a thread takes one.  Where these are few they go in pieces: the sums of the pieces come
 ** first, then what lies before each, then the pieces themselves. */
 
 #include "rows.h"
 
 enum { BLOCK = 256, SLOTS = 4, CHUNK = BLOCK * SLOTS, PIECES = 256 };
+enum { SHORT = 1024 }; /* rows that go to lanes of a warp */
 
 /* place i of a row is i, or counted from the end. */
 typedef struct Scan {
@@ -48,15 +49,21 @@ __device__ inline double widened<double, nv_bfloat16> (nv_bfloat16 v) {
 ** =======================================================
 */
 
+/* v summed over the lanes up to this one, `wide` of them side by side. */
+template <class S> static __device__ inline S lanes_up_to (S v, int wide) {
+  int lane = threadIdx.x & (wide - 1);
+  for (int d = 1; d < wide; d *= 2) {
+    S o = __shfl_up_sync(LANES_ALL, v, d, wide);
+    if (lane >= d) v = plus(o, v);
+  }
+  return v;
+}
+
 /* The sum of what the threads before this one have; *all: of the block's. */
 template <class S> static __device__ inline S sum_before (S v, S *all) {
   SHARED(S, part, [BLOCK / WARP]);
   int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-  S sum = v;
-  for (int d = 1; d < WARP; d *= 2) {
-    S o = __shfl_up_sync(LANES_ALL, sum, d);
-    if (lane >= d) sum = plus(o, sum);
-  }
+  S sum = lanes_up_to(v, WARP);
   if (lane == WARP - 1) part[warp] = sum;
   __syncthreads();
   S before = 0, total = 0;
@@ -70,6 +77,46 @@ template <class S> static __device__ inline S sum_before (S v, S *all) {
   return lane > 0 ? plus(before, up) : before;
 }
 
+/* SLOTS numbers from place i on, their sum; and back, s lying ahead of them. */
+template <class T, class S>
+static __device__ inline S take_slots (S *v, const T *p, const Scan &k,
+                                       int64_t i, int64_t end) {
+  S sum = 0;
+  for (int e = 0; e < SLOTS; e++) {
+    v[e] = i + e < end ? widened<S>(p[place(k, i + e)]) : 0;
+    sum = plus(sum, v[e]);
+  }
+  return sum;
+}
+
+template <class Y, class S>
+static __device__ inline void put_slots (Y *q, const S *v, const Scan &k,
+                                         int64_t i, int64_t end, S s) {
+  for (int e = 0; e < SLOTS; e++) {
+    s = plus(s, v[e]);
+    if (i + e < end) q[place(k, i + e)] = number<Y>(s);
+  }
+}
+
+/* Short rows, a team of lanes each. */
+template <class T, class Y, class S>
+static __global__ void scan_short (Y *y, const T *x, Scan k, int team) {
+  int t = threadIdx.x & (team - 1);
+  EACH_ROW(row, k.outer, team) {
+    int64_t end = row < k.outer ? k.n : 0;
+    S carry = 0;
+    for (int64_t c = 0; c < k.n; c += team * SLOTS) {
+      S v[SLOTS], sum = take_slots(v, x + row * k.n, k, c + t * SLOTS, end);
+      S upto = lanes_up_to(sum, team);
+      S all = __shfl_sync(LANES_ALL, upto, team - 1, team);
+      S up = __shfl_up_sync(LANES_ALL, upto, 1, team);
+      put_slots(y + row * k.n, v, k, c + t * SLOTS, end,
+                t > 0 ? plus(carry, up) : carry);
+      carry = plus(carry, all);
+    }
+  }
+}
+
 /* A piece of a row; before (outer, splits): what lies ahead of it, or NULL. */
 template <class T, class Y, class S>
 static __global__ void scan_rows (Y *y, const T *x, const S *before, Scan k) {
@@ -80,18 +127,10 @@ static __global__ void scan_rows (Y *y, const T *x, const S *before, Scan k) {
     Y *q = y + row * k.n;
     S carry = before != NULL ? before[b] : 0;
     for (int64_t c = i0; c < end; c += CHUNK) {
-      S v[SLOTS], sum = 0, all;
       int64_t i = c + threadIdx.x * SLOTS;
-      for (int e = 0; e < SLOTS; e++) {
-        v[e] = i + e < end ? widened<S>(p[place(k, i + e)]) : 0;
-        sum = plus(sum, v[e]);
-      }
-      S s = plus(carry, sum_before(sum, &all));
+      S v[SLOTS], all, sum = take_slots(v, p, k, i, end);
+      put_slots(q, v, k, i, end, plus(carry, sum_before(sum, &all)));
       carry = plus(carry, all);
-      for (int e = 0; e < SLOTS; e++) {
-        s = plus(s, v[e]);
-        if (i + e < end) q[place(k, i + e)] = number<Y>(s);
-      }
     }
   }
 }
@@ -171,6 +210,12 @@ static void run (Tensor *y, const Tensor *x, Scan *k) {
   S *sums = NULL;
   int64_t columns = k->outer * k->inner;
   bool rows = k->inner == 1;
+  if (rows && k->n <= SHORT) {
+    int team = (int)min64(power_from((k->n + SLOTS - 1) / SLOTS), WARP);
+    RUN(x, (scan_short<T, Y, S>), blocks_for(columns, BLOCK / team), BLOCK, 0,
+        to, from, *k, team);
+    return;
+  }
   if (rows) split(k, 1024, 4 * CHUNK);
   else split(k, 32768, 64);
   unsigned pieces = blocks_for(columns * k->splits, rows ? 1 : BLOCK);

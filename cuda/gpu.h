@@ -6,6 +6,8 @@
 **   DYNAMIC_SHARED(T, name)   the bytes that the launch asked for
 **   LAUNCH(kernel, grid, block, shared, stream, arguments)
 **   mma16816, ldmatrix_x4     tensor cores, by whole warps
+**   KERNEL_PART               of a function that many kernels inline; emulated
+**                             it is called, to spare the compiler
 **   cp_async16                global to shared memory, waited for later */
 
 #ifndef cuda_gpu_h
@@ -17,11 +19,15 @@
 
 #ifndef __CUDACC__
 #include "emulate/language.h"
+
+#define KERNEL_PART __attribute__((noinline))
 #else
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
+
+#define KERNEL_PART inline
 
 #define LAUNCH(kernel, grid, block, shared, stream, ...) \
   kernel<<<(grid), (block), (shared), (stream)>>>(__VA_ARGS__)

@@ -250,7 +250,7 @@ static void finish_rows (Tensor *c, const Tensor *bias) {
 
 /* Bias and activation in one pass; an activation that is rare in a pass of
 ** its own. */
-static void epilogue (Tensor *c, const Epilogue *e) {
+void product_finish (Tensor *c, const Epilogue *e) {
   WITH_FLOAT(c->dtype, switch (e->act) {
     case MAP_relu: finish_rows<T, MAP_relu>(c, e->bias); return;
     case MAP_sigmoid: finish_rows<T, MAP_sigmoid>(c, e->bias); return;
@@ -280,7 +280,7 @@ extern "C" void cuda_matmul (Tensor *c, const Tensor *a, const Tensor *b,
     products(wide, a, b, t, e);
     kernel(c, copy)(c, wide);
   }
-  epilogue(c, e);
+  product_finish(c, e);
   fnn_escape(mark, NULL);
 }
 

@@ -7,15 +7,11 @@
 ** a functor; what states a tensor has is known at run time, which costs
 ** nothing beside the memory that is moved.
 **
-** The seam for recorded steps.  table_fill writes a table in pinned memory,
-** table_upload copies it to the card, table_launch is all that a recording
-** holds: it reads the constants from the table's memory on the card, which is
-** the same at each replay.  So before a replay it is enough to have the
-** optimizer work out its constants anew (Pass.u of the same list: learning
-** rate, bias corrections), to fill the same table from that list and to upload
-** it.  Then list, table and both memories must stay while the recording does:
-** where a step is being recorded the table's are not the call's temporaries.
-** Constants that come from the card (Pass.factor) are read there anyway. */
+** A step that is recorded (core/capture.c) reads its tables at each replay:
+** they then are not temporaries of the call, but kept with the recording.  One
+** of an optimizer is filled anew before each replay from the list of passes,
+** whose constants optim/replay.c has worked out anew before.  Constants that
+** come from the card (Pass.factor) are read there anyway. */
 
 #include <pthread.h>
 
@@ -115,6 +111,66 @@ static void table_upload (Cuda *card, void *to, const void *table,
   }
   pthread_mutex_unlock(&rings_lock);
   cuda_check(e, "copy of a table to the device");
+}
+
+/* A table of a step that is being recorded. */
+typedef struct Kept {
+  Cuda *card;
+  fnn_Storage *to; /* on the card, for as long as the recording */
+  void *table;
+  size_t bytes;
+  void (*fill)(void *table, const Pass *list, int n); /* or NULL */
+  const Pass *list;
+  int n;
+} Kept;
+
+/* One that nothing fills anew is sent once. */
+static void kept_update (void *ud, bool first) {
+  Kept *k = (Kept *)ud;
+  if (!first && k->fill == NULL) return;
+  if (k->fill != NULL) k->fill(k->table, k->list, k->n);
+  table_upload(k->card, k->to->data, k->table, k->bytes);
+}
+
+static void kept_done (void *ud, bool recorded) {
+  Kept *k = (Kept *)ud;
+  (void)recorded;
+  storage_release(k->to);
+  mem_free(k->table, k->bytes);
+  mem_free(k, sizeof *k);
+}
+
+/* Where a recorded step reads the table. */
+static void *table_keep (fnn_Capture *c, const Tensor *on, const void *table,
+                         size_t bytes, const Kept *how) {
+  fnn_Storage *to = storage_new(on->storage->device, bytes);
+  Kept *k = (Kept *)mem_try(sizeof *k);
+  void *copy = mem_try(bytes);
+  if (k == NULL || copy == NULL) {
+    storage_release(to);
+    mem_free(k, sizeof *k);
+    mem_free(copy, bytes);
+    fnn_throw(FNN_EMEMORY, "recording a step: no memory");
+  }
+  memcpy(copy, table, bytes);
+  *k = *how;
+  k->card = cuda_of(on);
+  k->to = to;
+  k->table = copy;
+  k->bytes = bytes;
+  Refresh r = { NULL, kept_update, kept_done, k };
+  capture_before(c, &r);
+  return to->data;
+}
+
+/* The table on the card: the call's own, or the recording's. */
+static void *table_on_card (const Tensor *on, const void *table, size_t bytes,
+                            const Kept *how) {
+  fnn_Capture *c = capture_of(on);
+  if (c != NULL) return table_keep(c, on, table, bytes, how);
+  void *device = scratch_for(on, (int64_t)bytes);
+  table_upload(cuda_of(on), device, table, bytes);
+  return device;
 }
 
 /* }====================================================== */
@@ -255,9 +311,15 @@ static void table_launch (const Tensor *on, Formula row,
   }
 }
 
+template <class T, fnn_Dtype t>
+static void refill (void *table, const Pass *list, int n) {
+  unsigned chunks;
+  table_fill<T>((Entry<Real<T>> *)table, t, list, n, &chunks);
+}
+
 /* One launch for the passes of dtype t, if there are some. */
-template <class T>
-static void update_dtype (Formula row, fnn_Dtype t, const Pass *list, int n) {
+template <class T, fnn_Dtype t>
+static void update_dtype (Formula row, const Pass *list, int n) {
   typedef Entry<Real<T>> E;
   size_t mark = fnn_mark();
   const Tensor *on = list[0].p;
@@ -266,18 +328,21 @@ static void update_dtype (Formula row, fnn_Dtype t, const Pass *list, int n) {
   int count = table_fill<T>(table, t, list, n, &chunks);
   if (count > 0) {
     size_t bytes = (size_t)count * sizeof *table;
-    E *device = (E *)scratch_for(on, (int64_t)bytes);
-    table_upload(cuda_of(on), device, table, bytes);
+    Kept how = {};
+    how.fill = list->refreshed ? refill<T, t> : NULL;
+    how.list = list;
+    how.n = n;
+    E *device = (E *)table_on_card(on, table, bytes, &how);
     table_launch<T>(on, row, device, count, chunks);
   }
   fnn_escape(mark, NULL);
 }
 
 extern "C" void cuda_optimize (Formula row, const Pass *list, int n) {
-  update_dtype<float>(row, FNN_F32, list, n);
-  update_dtype<double>(row, FNN_F64, list, n);
-  update_dtype<half>(row, FNN_F16, list, n);
-  update_dtype<nv_bfloat16>(row, FNN_BF16, list, n);
+  update_dtype<float, FNN_F32>(row, list, n);
+  update_dtype<double, FNN_F64>(row, list, n);
+  update_dtype<half, FNN_F16>(row, list, n);
+  update_dtype<nv_bfloat16, FNN_BF16>(row, list, n);
 }
 
 /* }====================================================== */
@@ -310,9 +375,8 @@ static const Array *arrays_of (const Tensor *const *x, int n, fnn_Dtype t,
   }
   if (*count == 0) return NULL;
   size_t bytes = (size_t)*count * sizeof *table;
-  void *device = scratch_for(x[0], (int64_t)bytes);
-  table_upload(cuda_of(x[0]), device, table, bytes);
-  return (const Array *)device;
+  Kept once = {};
+  return (const Array *)table_on_card(x[0], table, bytes, &once);
 }
 
 /* The sum of v over the block, for its first thread. */

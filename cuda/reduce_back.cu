@@ -82,7 +82,7 @@ template <class F, class T> static void pass (const Back *k) {
   else sweep_launch<F, T, real, T, OPERANDS, 1>(k->gx, g, a, n);
 }
 
-typedef void (*Pass)(const Back *k);
+typedef void (*SlopePass)(const Back *k);
 
 #define REAL(name) pass<slope_##name<Real<T>>, T>
 #define SUM REAL
@@ -90,8 +90,8 @@ typedef void (*Pass)(const Back *k);
 #define TEST(name) NULL
 #define ID TEST
 #define REDUCE(name, kind, centre, how, f, result, reads, gx) kind(name),
-template <class T> static Pass pass_of (int op) {
-  static const Pass passes[REDUCE_COUNT] = {
+template <class T> static SlopePass pass_of (int op) {
+  static const SlopePass passes[REDUCE_COUNT] = {
 #include "../src/core/reduce.def"
   };
   return passes[op];
@@ -233,7 +233,7 @@ extern "C" void cuda_reduce_back (int op, Tensor *gx, const Tensor *gy,
       reduce_run(x, REDUCE_mean, &r);
       k.c = c;
     }
-    Pass f = NULL;
+    SlopePass f = NULL;
     WITH_FLOAT(gx->dtype, f = pass_of<T>(op));
     f(&k);
   }

@@ -91,7 +91,7 @@ static void sweep_of (Sweep<K> *s, const Geometry *g, int width) {
 
 /* Where group i begins in each operand; gives how much of its run is left. */
 template <int K>
-static __device__ inline uint32_t sweep_find (const Sweep<K> &s, uint32_t i,
+static __device__ KERNEL_PART uint32_t sweep_find (const Sweep<K> &s, uint32_t i,
                                               uint32_t width, int32_t *at) {
   uint32_t place = i;
   uint32_t rest = 0;
@@ -144,7 +144,7 @@ template <class T, int V> struct PackOf {
 /* V elements at p, in L; step is 0 where it is one that repeats.  Of a group
 ** that its run does not fill only `left` are read, the others are 0. */
 template <int V, class L, class T>
-static __device__ inline void group_load (L *v, const T *p, int step,
+static __device__ KERNEL_PART void group_load (L *v, const T *p, int step,
                                           uint32_t left) {
   enum { N = PackOf<T, V>::N };
   typedef Pack<T, N> P;
@@ -162,7 +162,7 @@ static __device__ inline void group_load (L *v, const T *p, int step,
 }
 
 template <int V, class L, class T>
-static __device__ inline void group_store (T *p, const L *v, uint32_t left) {
+static __device__ KERNEL_PART void group_store (T *p, const L *v, uint32_t left) {
   enum { N = PackOf<T, V>::N };
   typedef Pack<T, N> P;
   if (V == 1) *p = number<T>(v[0]);
@@ -296,17 +296,26 @@ static __global__ void sweep_kernel (Sweep<N + 1> s, typename F::Lane a,
   }
 }
 
-template <class F, class Z, class A, class T, int N, int V>
-static void sweep_launch (const Tensor *on, Geometry g, typename F::Lane a,
-                          typename F::Lane b) {
+/* Launches a kernel of groups of width elements; its errors name it so. */
+template <class L, int K>
+static void sweep_start (const Tensor *on,
+                         void (*elementwise) (Sweep<K> s, L a, L b),
+                         int width, Geometry g, L a, L b) {
   Geometry rest;
   while (geometry_halve(&g, &rest))
-    sweep_launch<F, Z, A, T, N, V>(on, rest, a, b);
-  Sweep<N + 1> s;
-  sweep_of(&s, &g, V);
+    sweep_start<L, K>(on, elementwise, width, rest, a, b);
+  Sweep<K> s;
+  sweep_of(&s, &g, width);
   if (s.groups > 0)
-    RUN(on, (sweep_kernel<F, Z, A, T, N, V>),
-        blocks_for(s.groups, SWEEP_THREADS), SWEEP_THREADS, 0, s, a, b);
+    RUN(on, elementwise, blocks_for(s.groups, SWEEP_THREADS), SWEEP_THREADS, 0,
+        s, a, b);
+}
+
+template <class F, class Z, class A, class T, int N, int V>
+static void sweep_launch (const Tensor *on, const Geometry &g,
+                          typename F::Lane a, typename F::Lane b) {
+  sweep_start<typename F::Lane>(on, sweep_kernel<F, Z, A, T, N, V>, V, g, a,
+                                b);
 }
 
 /* }====================================================== */

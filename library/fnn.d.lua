@@ -78,6 +78,31 @@ function fnn.set_default_dtype(dtype) end
 ---@param device string
 function fnn.set_default_device(device) end
 
+---Where that is now.
+---@return string
+function fnn.default_device() end
+
+---The full name of a device, "cuda:0" of "cuda"; raises, and says why, if it is
+---not there: the build has no CUDA, the machine no driver or no card.
+---@param name string
+---@return string
+function fnn.device(name) end
+
+---"cuda:0" if there is such a card, else "cpu".
+---@return string
+function fnn.best_device() end
+
+---The devices there are, the CPU first: name, model, total and free bytes of
+---memory; of a card also its compute capability ("9.0") and the CUDA version
+---that its driver knows.
+---@return table[]
+function fnn.devices() end
+
+---Waits until a device, the default one if none is named, has done what it was
+---asked for. Reading a value does so by itself; a clock needs it.
+---@param device? string
+function fnn.synchronize(device) end
+
 ---How many threads compute, the script's own included; n sets it, 0 as many as
 ---the process may use CPUs. Results do not depend on it.
 ---@param n? integer
@@ -1331,14 +1356,17 @@ function Param:is_frozen() end
 ---@return fnn.Param
 function Param:to(what, more) end
 
----What the library holds now. live, idle and peak are bytes: in use, kept for
----the next tensors, and the most that were ever in use. limit is the bytes
+---What the library holds now on a device, the CPU if none is named. live, idle
+---and peak are bytes: in use, kept for the next tensors, and the most that were
+---ever in use; held is what the system or the card's driver gave, live and
+---idle. allocations counts the blocks asked of it so far. limit is the bytes
 ---allowed, or 0. objects and nodes count what is alive: objects of the engine,
 ---and operations that a gradient could still flow back through. conversions
 ---counts the copies so far from one memory order to the other
 ---(Tensor:channels_last).
+---@param device? string
 ---@return table
-function fnn.memory() end
+function fnn.memory(device) end
 
 ---Calls f with the arguments and returns its results; then releases each tensor
 ---that was made inside. Those that the results reach live on, through tables
@@ -1350,16 +1378,26 @@ function fnn.memory() end
 ---@return any
 function fnn.scope(f, ...) end
 
----The most bytes that may be live; an operation that would need more raises. 0
----or nothing lifts the limit.
+---The most bytes that may be live on a device, the CPU if none is named; an
+---operation that would need more raises before the system or the driver is
+---asked. 0 or nothing lifts the limit. Each device has its own.
 ---@param bytes? integer
-function fnn.set_memory_limit(bytes) end
+---@param device? string
+function fnn.set_memory_limit(bytes, device) end
 
----The peak of fnn.memory() starts again from what is live.
-function fnn.reset_peak_memory() end
+---The peak of fnn.memory starts again from what is live.
+---@param device? string
+function fnn.reset_peak_memory(device) end
 
----Gives idle memory back to the system.
-function fnn.trim() end
+---Gives idle memory back to the system, or to the driver of the card.
+---@param device? string
+function fnn.trim(device) end
+
+---Collects what nothing reaches, then trims; the default device if none is
+---named. It waits for the work of a card. Other programs get the memory; this
+---one is slower for it.
+---@param device? string
+function fnn.empty_cache(device) end
 
 fnn.nn = {}
 
@@ -3279,7 +3317,9 @@ function Dataset:batches(n, options) end
 ---seed: integer = 0             of the order
 ---drop_last: boolean = false    leaves out a last batch that is not full
 ---prefetch: integer             batches read ahead on a thread
----device: string                where batches go
+---device: string                where batches go; the default device if left out
+---pin_memory: boolean = true    with prefetch, batches for a card are read into
+---                              pinned memory and copied while it computes
 ---@param dataset fnn.Dataset|table
 ---@param options? table
 ---@return fnn.Loader
@@ -3343,6 +3383,27 @@ function fnn.fit(model, data, options) end
 ---@param options? table
 ---@return table
 function fnn.evaluate(model, data, options) end
+
+---A function that does what f does. On the CPU it is f. On a card it calls f
+---the first times, then records a call, and from then on replays it: f itself
+---runs no more. Tensors among the arguments are copied to where the recording
+---reads them, from the CPU too; the results are always the same tensors, with
+---new values. Random numbers go on, and optimizers in f take their rates and
+---counts of steps as they are at each call. For arguments of other shapes, as
+---the last batch of an epoch, f is called. When a generator is seeded anew, or
+---an optimizer gets other parameters or loads a state, the step is recorded
+---anew. All that f needs each time must be in it (zero_grad too); what it reads
+---from outside must stay where it is: write into a tensor (copy_), do not
+---replace it. In f, reading a value (item, totable), copying from or to the
+---host, a scheduler, an average's update and an optimizer written in Lua raise:
+---call them outside. An error ends the recording; the gradients then have no
+---values that mean anything.
+---warmup: integer = 2    calls of f before the recording
+---device: string         the card; the default device if left out
+---@param f function
+---@param options? table
+---@return function
+function fnn.graph_step(f, options) end
 
 fnn.metrics = {}
 
@@ -3595,6 +3656,17 @@ function Safetensors:read(name) end
 ---Strings by name.
 ---@return table
 function Safetensors:metadata() end
+
+---Reads the options of a script, `--name value` or `--name=value`, from a list
+---of words such as arg: a table as defaults, with what the words say. An option
+---whose default is false has no value and becomes true; a number as default
+---wants a number. Each script also has `--device NAME`, which becomes the
+---default device; the table's device is its name in full. An unknown option
+---raises and names the nearest.
+---@param list? string[]
+---@param defaults table
+---@return table
+function fnn.arguments(list, defaults) end
 
 ---Opens a prompt in the midst of a script, until Ctrl-D, and returns nothing.
 ---env is the table of globals there, the script's own if it is left out: give

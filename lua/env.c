@@ -76,12 +76,6 @@ int env_open (lua_State *L) {
   set(L, "lua", LUA_RELEASE);
   set(L, "compiler", COMPILER);
   set(L, "flags", FNN_FLAGS);
-#ifdef FNN_CUDA
-  lua_pushboolean(L, 1);
-#else
-  lua_pushboolean(L, 0);
-#endif
-  lua_setfield(L, -2, "cuda");
   lua_pushinteger(L, fnn_thread_count());
   lua_setfield(L, -2, "threads");
   set_libraries(L);

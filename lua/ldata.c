@@ -194,10 +194,10 @@ static int dataset_tostring (lua_State *L) {
 ** =======================================================
 */
 
-static const char *const loader_options[] = {
-  "batch",    "shuffle", "seed",       "drop_last",
-  "prefetch", "device",  "pin_memory", NULL
-};
+static const char *const loader_options[] = { "batch",      "shuffle",
+                                              "seed",       "drop_last",
+                                              "prefetch",   "device",
+                                              "pin_memory", NULL };
 
 /* data.loader(ds, options): of a C dataset; DataLoader in data.lua */
 static int new_loader (lua_State *L) {

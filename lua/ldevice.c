@@ -128,9 +128,12 @@ static int capture_refuse (lua_State *L) {
 }
 
 static const luaL_Reg capture_functions[] = {
-  { "begin", capture_begin },     { "finish", capture_end },
-  { "stop", capture_stop },       { "replay", capture_replay },
-  { "refuse", capture_refuse },   { "call", capture_call },
+  { "begin", capture_begin },
+  { "finish", capture_end },
+  { "stop", capture_stop },
+  { "replay", capture_replay },
+  { "refuse", capture_refuse },
+  { "call", capture_call },
   { NULL, NULL },
 };
 

@@ -83,6 +83,13 @@ bool constant (const void *p) {
 ** =======================================================
 */
 
+/* Whether a line is of the headers that stand for the language. */
+static bool of_language (const char *name) {
+  return strncmp(name, "language.h:", 11) == 0 ||
+         strncmp(name, "tile.h:", 7) == 0 ||
+         strncmp(name, "intrinsics.h:", 13) == 0;
+}
+
 /* Writes " at FILE:LINE", and the lines that it is inlined into; nothing if
 ** there is no addr2line. */
 static int write_place (char *to, size_t n, void *pc) {
@@ -97,7 +104,7 @@ static int write_place (char *to, size_t n, void *pc) {
     line[strcspn(line, " \n")] = '\0';
     const char *slash = strrchr(line, '/');
     const char *name = slash != NULL ? slash + 1 : line;
-    if (name[0] != '?' && k < (int)n)
+    if (name[0] != '?' && !of_language(name) && k < (int)n)
       k += snprintf(to + k, n - (size_t)k, "%s%s", k == 0 ? " at " : " in ",
                     name);
   }

@@ -329,8 +329,10 @@ static void check_meeting (const Warp *w, const Thread *me, int lanes) {
          "%s (line %d): mask %#x names lanes that have returned or do not "
          "exist",
          me->op, me->line, mask);
-  int first = me->linear / LANES * LANES + __builtin_ctz(w->here & mask);
-  const Thread *t = &threads[first];
+  unsigned others = w->here & mask & ~(1u << me->linear % LANES);
+  if (others == 0) return;
+  const Thread *t =
+      &threads[me->linear / LANES * LANES + __builtin_ctz(others)];
   if (t->mask != mask || t->line != me->line || t->op != me->op)
     FAIL("warp", NULL,
          "%s (line %d, mask %#x) meets lane %d in %s (line %d, mask %#x)",

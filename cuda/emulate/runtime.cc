@@ -28,31 +28,32 @@ static const struct {
           cudaErrorNoDevice,
           "no CUDA-capable device is detected") NAME(cudaErrorInvalidDevice,
                                                      "invalid device ordinal")
-          NAME(cudaErrorInvalidResourceHandle,
-               "invalid resource handle") NAME(cudaErrorIllegalState,
-                                               "the operation cannot be "
-                                               "performed in the present "
-                                               "state") NAME(cudaErrorNotReady,
-                                                             "device not "
-                                                             "ready")
-              NAME(cudaErrorIllegalAddress, "an illegal memory access was "
-                                            "encountered") NAME(
-                  cudaErrorLaunchTimeout,
-                  "the launch timed out and was terminated")
-                  NAME(cudaErrorMisalignedAddress, "misaligned address") NAME(
-                      cudaErrorLaunchFailure,
-                      "unspecified launch failure") NAME(cudaErrorNotSupported,
-                                                         "operation not "
-                                                         "supported")
-                      NAME(cudaErrorStreamCaptureUnsupported, "operation not "
-                                                              "permitted when "
-                                                              "stream is "
-                                                              "capturing") NAME(
-                          cudaErrorStreamCaptureInvalidated,
-                          "operation failed due to a previous error during "
-                          "capture") NAME(cudaErrorStreamCaptureMerge,
-                                          "operation would result in a merge "
-                                          "of separate capture sequences")
+          NAME(cudaErrorInvalidResourceHandle, "invalid resource handle") NAME(
+              cudaErrorIllegalState,
+              "the operation cannot be "
+              "performed in the present "
+              "state") NAME(cudaErrorNotReady,
+                            "device not "
+                            "ready") NAME(cudaErrorIllegalAddress,
+                                          "an illegal memory access was "
+                                          "encountered")
+              NAME(cudaErrorLaunchTimeout, "the launch timed out and was "
+                                           "terminated") NAME(
+                  cudaErrorMisalignedAddress,
+                  "misaligned address") NAME(cudaErrorLaunchFailure,
+                                             "unspecified launch failure")
+                  NAME(cudaErrorNotSupported,
+                       "operation not "
+                       "supported") NAME(cudaErrorStreamCaptureUnsupported,
+                                         "operation not "
+                                         "permitted when "
+                                         "stream is "
+                                         "capturing")
+                      NAME(cudaErrorStreamCaptureInvalidated,
+                           "operation failed due to a previous error during "
+                           "capture") NAME(cudaErrorStreamCaptureMerge,
+                                           "operation would result in a merge "
+                                           "of separate capture sequences")
                           NAME(cudaErrorStreamCaptureUnmatched,
                                "capture was not ended in the same stream as "
                                "it began") NAME(cudaErrorStreamCaptureUnjoined,

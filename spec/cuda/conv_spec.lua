@@ -20,7 +20,6 @@ local function check (c, dtypes)
   if c.bias ~= false then inputs[3] = randn(3, out) end
   local name = ("%s %s %s"):format(op, table.concat(xs, "x"),
                                    table.concat(ws, "x"))
-  -- Sums of k products of size 1 are of size sqrt(k), and so are tolerances.
   device.all(name, function (x_, w_, b)
     return fnn[op](x_, w_, b, o)
   end, inputs, { dtypes = dtypes })

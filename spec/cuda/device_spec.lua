@@ -72,7 +72,7 @@ describe("a card", function ()
     assert.same({ 1, 2 }, fnn.tensor { 1, 2 }:totable())
   end)
 
-  it("gets a model in place: parameters, buffers and optimizer state", function ()
+  it("gets a model in place, with buffers and optimizer state", function ()
     local model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4),
                                 nn.Linear(4, 2))
     local opt = optim.Adam(model:parameters(), { lr = 0.1 })

@@ -60,7 +60,8 @@ describe("memory of a card", function ()
     local asked = fnn.memory("cuda").allocations
     local ok, message = pcall(fnn.zeros, { 1 << 21 }, { device = "cuda" })
     assert.is_false(ok)
-    assert.matches("out of memory on cuda:0: asked for 8.0 MB, holding", message)
+    assert.matches("out of memory on cuda:0: asked for 8.0 MB, holding",
+                   message)
     assert.matches("of the %d+%.%d MB allowed", message)
     assert.matches("of the card's .* are free", message)
     assert.equal(asked, fnn.memory("cuda").allocations)

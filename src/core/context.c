@@ -131,7 +131,9 @@ void fnn_device_memory_limit (const fnn_Device *d, uint64_t bytes) {
   account_limit(context()->account, device_or_cpu(d), bytes);
 }
 
-void fnn_memory_limit (uint64_t bytes) { fnn_device_memory_limit(NULL, bytes); }
+void fnn_memory_limit (uint64_t bytes) {
+  fnn_device_memory_limit(NULL, bytes);
+}
 
 bool fnn_exact_convolution (bool on) {
   fnn_Context *c = context();

@@ -546,6 +546,7 @@ typedef struct Pass {
   Tensor *s[3];
   const Tensor *factor;
   Update u;
+  bool refreshed; /* of a recorded step: the list stays, u is kept up to date */
 } Pass;
 
 /* Statistics of x (batch, channels, space) or, last, (batch, space, channels):

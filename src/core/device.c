@@ -45,10 +45,10 @@ static bool same (const char *a, const char *b) { return strcmp(a, b) == 0; }
 FNN_NORETURN static void no_device (const char *name) {
   const char *number = name + strlen("cuda");
   if (strncmp(name, "cuda", 4) != 0 ||
-      (*number != '\0' && (*number != ':' ||
-                           strspn(number + 1, "0123456789") !=
-                               strlen(number + 1) ||
-                           number[1] == '\0')))
+      (*number != '\0' &&
+       (*number != ':' ||
+        strspn(number + 1, "0123456789") != strlen(number + 1) ||
+        number[1] == '\0')))
     fnn_throw(FNN_EDEVICE, "unknown device '%s' (expected cpu or cuda:N)",
               name);
   if (devices.find == NULL)

@@ -114,8 +114,7 @@ static bool has_room (const fnn_Loader *l, const Reader *r) {
 static bool wait_room (const fnn_Loader *l) {
   Reader *r = l->reader;
   pthread_mutex_lock(&r->lock);
-  while (!r->stop && !has_room(l, r))
-    pthread_cond_wait(&r->changed, &r->lock);
+  while (!r->stop && !has_room(l, r)) pthread_cond_wait(&r->changed, &r->lock);
   bool go = !r->stop;
   pthread_mutex_unlock(&r->lock);
   return go;

@@ -102,8 +102,8 @@ void stage_fill (Stages *s, int i, fnn_Dataset *d, int64_t n,
   for (int k = 0; k < d->nfields; k++) {
     int64_t shape[FNN_MAXDIM];
     int ndim = dataset_shape(d, k, n, shape);
-    x[k] = fnn_wrap(d->fields[k].dtype, ndim, shape, place(s, i, k), NULL, NULL,
-                    false);
+    x[k] = fnn_wrap(d->fields[k].dtype, ndim, shape, place(s, i, k), NULL,
+                    NULL, false);
   }
   dataset_fill(d, n, ids, x);
 }

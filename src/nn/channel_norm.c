@@ -70,7 +70,8 @@ typedef struct BatchNorm {
 static double share (BatchNorm *l) {
   const fnn_Storage *s = l->batches->storage;
   if (l->o.momentum >= 0) return l->o.momentum;
-  bool known = l->counted == s && l->version == s->version;
+  bool known = l->counted == s && l->version == s->version &&
+               capture_of(l->batches) == NULL;
   l->count = (known ? l->count : fnn_item(l->batches)) + 1;
   l->counted = s;
   l->version = s->version + 1; /* it will be added 1 */

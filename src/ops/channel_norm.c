@@ -31,8 +31,7 @@ static Tensor *gradient_of (const Node *n, int i, const Tensor *like) {
   const int64_t *shape;
   if (i == 0 || !graph_wants(n, i)) return NULL;
   int ndim = graph_shape(n, i, &shape);
-  return tensor_new(ndim, shape, (fnn_Dtype)like->dtype,
-                    like->storage->device);
+  return tensor_new(ndim, shape, graph_dtype(n, i), like->storage->device);
 }
 
 /* Inputs: x, then the weight, then the bias, if given. */
@@ -75,7 +74,7 @@ static void check_input (const char *op, const Tensor *x, int least) {
               least > 2 ? ", ..." : " ...", shape_text(x));
 }
 
-/* A weight or a statistic has one element a channel. */
+/* A weight or a statistic has one element a channel, of x's dtype or f32. */
 static void check_channels (const char *op, const char *what, const Tensor *x,
                             const Tensor *w) {
   if (w == NULL) return;
@@ -84,7 +83,7 @@ static void check_channels (const char *op, const char *what, const Tensor *x,
     fnn_throw(FNN_ESHAPE,
               "%s: %s has shape %s, but the input %s (expected (%" PRId64 "))",
               op, what, shape_text(w), shape_text(x), x->shape[1]);
-  if (w->dtype != x->dtype)
+  if (w->dtype != x->dtype && w->dtype != dtype_wide((fnn_Dtype)x->dtype))
     fnn_throw(FNN_EDTYPE, "%s: %s is %s, the input %s", op, what,
               fnn_dtype_name((fnn_Dtype)w->dtype),
               fnn_dtype_name((fnn_Dtype)x->dtype));
@@ -103,12 +102,6 @@ static void check_running (const char *what, const Tensor *x, Tensor *s,
 
 /* }====================================================== */
 
-/* Of statistics, which do not fit into 16 bits. */
-static fnn_Dtype stats_dtype (const Tensor *x) {
-  fnn_Dtype t = (fnn_Dtype)x->dtype;
-  return dtype_is_compute(t) ? t : FNN_F32;
-}
-
 static Tensor *norm (const Rule *rule, Tensor *x, Tensor *mean, Tensor *var,
                      Tensor *weight, Tensor *bias, Norm *k) {
   check_channels(rule->name, "the weight", x, weight);
@@ -118,8 +111,13 @@ static Tensor *norm (const Rule *rule, Tensor *x, Tensor *mean, Tensor *var,
   Tensor *w = weight != NULL ? tensor_dense(weight) : NULL;
   Tensor *b = bias != NULL ? tensor_dense(bias) : NULL;
   int64_t count = k->groups * (k->pooled || k->given ? 1 : x->shape[0]);
-  Tensor *stats = tensor_new(2, (int64_t[]){ count, 2 }, stats_dtype(x),
-                             x->storage->device);
+  Tensor *stats =
+      tensor_new(2, (int64_t[]){ count, 2 }, dtype_wide((fnn_Dtype)x->dtype),
+                 x->storage->device);
+  if (w != NULL && b != NULL && w->dtype != b->dtype) {
+    w = tensor_convert(w, FNN_F32);
+    b = tensor_convert(b, FNN_F32);
+  }
   Norm shape = norm_of(from, k->pooled || k->given);
   k->batch = shape.batch;
   k->channels = shape.channels;

@@ -3,6 +3,7 @@
 ** options.c    options by name: reading and checking
 ** rules.c      the optimizers there are; muon.c the one that needs products
 ** optimizer.c  groups and steps; state.c what is saved
+** replay.c     steps that are recorded once and replayed
 ** clip.c       the gradients of a list of parameters */
 
 #ifndef optim_h
@@ -85,6 +86,22 @@ Values options_initial (const OptimizerRule *r);
 /* The squares of the gradients of n parameters, and those in sum (which may be
 ** NULL), summed: one f64 element on the device of the last of them. */
 Tensor *gradient_squares (int n, fnn_Param *const *p, Tensor *sum);
+
+/* x's constants for the step of p that it begins now. */
+void optimizer_begin (fnn_Optimizer *o, int group, Param *p, Pass *x);
+
+/* A parameter of a step, and its count as it was before. */
+typedef struct Member {
+  Param *p;
+  int group;
+  int64_t step;
+  double product;
+} Member;
+
+/* replay.c: in a step that is being recorded, the list to give to the kernel
+** for this one. */
+const Pass *optimizer_recorded (fnn_Capture *c, fnn_Optimizer *o,
+                                const Pass *list, const Member *of, int n);
 
 /* muon.c */
 void muon_update (Tensor *p, const Tensor *g, Tensor *const *s,

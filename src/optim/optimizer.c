@@ -148,12 +148,12 @@ static Pass ready_pass (fnn_Optimizer *o, const Values *v, Param *p,
 }
 
 /* Counts p's step, which gives the numbers. */
-static void begin (fnn_Optimizer *o, const Values *v, Param *p, Pass *x) {
+void optimizer_begin (fnn_Optimizer *o, int group, Param *p, Pass *x) {
+  const Values *v = &o->groups[group].values;
   Slot *s = param_slot(p, o, false);
   x->u.scale = value(v, maximize) != 0 ? -1 : 1;
   s->step++;
   o->rule->constants(v, s, &x->u);
-  tensor_written(p->value);
 }
 
 /* g times the factor, if any, for rules with an update of their own. */
@@ -169,28 +169,49 @@ static const Tensor *scaled (const Tensor *g, const Tensor *factor) {
 ** wait for the kernel. */
 typedef struct Steps {
   Pass *list;
+  Member *of;
   int n, first, next;
 } Steps;
 
-static void flush (const fnn_Optimizer *o, Steps *s) {
+static void flush (fnn_Optimizer *o, Steps *s) {
   int n = s->next - s->first;
   const Pass *list = s->list + s->first;
+  const Member *of = s->of + s->first;
   s->first = s->next;
-  if (n > 0) kernel(list->p, optimize)((Formula)o->rule->formula, list, n);
+  if (n == 0) return;
+  fnn_Capture *c = capture_of(list->p);
+  if (c != NULL) list = optimizer_recorded(c, o, list, of, n);
+  kernel(list->p, optimize)((Formula)o->rule->formula, list, n);
+}
+
+/* What replays would not do: an update whose numbers go to kernels one by one,
+** or on another device. */
+static void check_recorded (const fnn_Optimizer *o, const Pass *x) {
+  if (context()->capture == NULL) return;
+  if (capture_of(x->p) == NULL || o->rule->update != NULL)
+    fnn_throw(FNN_EGRAPH,
+              "%s: its step on %s cannot be part of a step that is recorded "
+              "(fnn.graph_step): call it outside",
+              o->rule->name, x->p->storage->device->name);
 }
 
 /* A device gets all of its parameters in one call.  On the host each is done
 ** before the next begins: a cancelled step has not counted what follows. */
-static void update (fnn_Optimizer *o, const Values *v, Param *p, Steps *s) {
+static void update (fnn_Optimizer *o, int group, Param *p, Steps *s) {
   const OptimizerRule *r = o->rule;
   Pass *x = &s->list[s->next];
+  const Slot *slot = param_slot(p, o, false);
   const fnn_Device *d = x->p->storage->device;
+  check_recorded(o, x);
   if (s->list[s->first].p->storage->device != d) flush(o, s);
-  begin(o, v, p, x);
+  s->of[s->next] = (Member){ p, group, slot->step, slot->product };
+  optimizer_begin(o, group, p, x);
+  tensor_written(p->value);
   s->next++;
   if (r->update != NULL) {
     s->first = s->next;
-    r->update(x->p, scaled(x->g, x->factor), x->s, &x->u, v);
+    r->update(x->p, scaled(x->g, x->factor), x->s, &x->u,
+              &o->groups[group].values);
   } else if (d->host) flush(o, s);
 }
 
@@ -199,9 +220,10 @@ static void update (fnn_Optimizer *o, const Values *v, Param *p, Steps *s) {
 static void step (fnn_Optimizer *o, const Tensor *factor) {
   size_t m = fnn_mark();
   fnn_Dtype products = fnn_autocast(FNN_F32);
-  Steps s = { NULL, 0, 0, 0 };
+  Steps s = { NULL, NULL, 0, 0, 0 };
   for (int i = 0; i < o->ngroups; i++) s.n += o->groups[i].n;
   s.list = mem_scratch((size_t)(s.n + 1) * sizeof *s.list);
+  s.of = mem_scratch((size_t)(s.n + 1) * sizeof *s.of);
   s.n = 0;
   for (int i = 0; i < o->ngroups; i++)
     for (int k = 0; k < o->groups[i].n; k++) {
@@ -212,7 +234,7 @@ static void step (fnn_Optimizer *o, const Tensor *factor) {
   for (int i = 0; i < o->ngroups; i++)
     for (int k = 0; k < o->groups[i].n; k++) {
       Param *p = o->groups[i].params[k];
-      if (takes_part(p)) update(o, &o->groups[i].values, p, &s);
+      if (takes_part(p)) update(o, i, p, &s);
     }
   flush(o, &s);
   fnn_autocast(products);

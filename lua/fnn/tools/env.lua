@@ -1,6 +1,7 @@
 -- env.lua - the tool `fnn env`: prints what a bug report needs.
 
 local env = require "fnn.env"
+local fnn = require "fnn"
 
 if ... == "--help" or ... == "-h" then
   print "usage: fnn env\nPrints the build, the machine and the versions in use."
@@ -41,6 +42,19 @@ local function list_libraries()
   return table.concat(names, ", ")
 end
 
+-- The cards, or why there are none.
+local function cards()
+  local list, names = fnn.devices(), {}
+  for i = 2, #list do
+    local d = list[i]
+    names[i - 1] = ("%s: %s, compute capability %s, driver for CUDA %s"):format(
+      d.name, d.model, d.capability, d.driver)
+  end
+  if #names > 0 then return table.concat(names, "; ") end
+  local _, why = pcall(fnn.device, "cuda")
+  return (why:gsub("^.-device 'cuda': ", ""))
+end
+
 local function gib(bytes) return ("%.1f GiB"):format(bytes / 2^30) end
 
 local function memory()
@@ -58,7 +72,7 @@ local facts = {
   { "Lua", (env.lua:gsub("^Lua ", "")) },
   { "compiler", env.compiler },
   { "flags", env.flags },
-  { "CUDA", env.cuda and "yes" or "no" },
+  { "CUDA", cards() },
   { "libraries", list_libraries() },
   { "CPU", cpu },
   { "kernels", env.isa .. (forced and " (FNN_ISA=" .. forced .. ")" or "") ..
