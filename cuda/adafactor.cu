@@ -202,7 +202,7 @@ template <class T> static __global__ void apply (Matrices<T> m) {
 template <class T> static void shape_of (Matrices<T> *m, const Tensor *p) {
   bool flat = p->ndim < 2;
   m->n = p->numel;
-  m->c = flat ? ROW : p->shape[p->ndim - 1];
+  m->c = flat ? (int64_t)ROW : p->shape[p->ndim - 1];
   m->r = flat ? (m->n + ROW - 1) / ROW : p->shape[p->ndim - 2];
   m->batch = flat ? 1 : m->n / (m->r * m->c);
   m->grain = max64((m->r + PARTS - 1) / PARTS, 16);
