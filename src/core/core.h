@@ -36,8 +36,12 @@ extern "C" {
 
 #define countof(a) ((int)(sizeof(a) / sizeof(*(a))))
 
-static inline int64_t min64 (int64_t a, int64_t b) { return a < b ? a : b; }
-static inline int64_t max64 (int64_t a, int64_t b) { return a > b ? a : b; }
+/* Kernels of another device call them too: its header says how. */
+#ifndef CORE_INLINE
+#define CORE_INLINE static inline
+#endif
+CORE_INLINE int64_t min64 (int64_t a, int64_t b) { return a < b ? a : b; }
+CORE_INLINE int64_t max64 (int64_t a, int64_t b) { return a > b ? a : b; }
 
 /*
 ** {======================================================
