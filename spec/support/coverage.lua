@@ -35,7 +35,8 @@ local others = coverage.words [[
   enable_grad evaluate eye clock fit fmt full grad gradcheck is_grad_enabled
   is_tensor kaiming linspace manual_seed memory no_grad normal ones ones_like
   progress rand randint randn randperm repl reset_peak_memory scope
-  set_default_device set_default_dtype set_exact_convolution
+  arguments best_device default_device devices empty_cache graph_step
+  synchronize set_default_device set_default_dtype set_exact_convolution
   set_memory_limit summary tensor threads trim uniform xavier zeros zeros_like
 ]]
 
