@@ -1,4 +1,4 @@
-/* index.cu - elements and rows moved by ids, and triangles of matrices.
+/* index.cu - elements and rows moved by ids.
 **
 ** What is added at one place is added by one thread, in the order of the ids:
 ** sums have the same bits every time.  The thread is that of the first of
@@ -99,11 +99,6 @@ static int word_of (size_t bytes, const void *y, const void *x) {
   return (int)(all & (~all + 1));
 }
 
-template <class W> static __device__ inline W zero_word () { return 0; }
-template <> __device__ inline uint4 zero_word<uint4> () {
-  return make_uint4(0, 0, 0, 0);
-}
-
 /* Rows of `width` words: y (rows) from x (outer, n), by ids (count). */
 template <class W>
 static __global__ void select_rows (W *y, const W *x, const int64_t *ids,
@@ -116,7 +111,7 @@ static __global__ void select_rows (W *y, const W *x, const int64_t *ids,
     const W *from = x + (outer * n + id) * width;
     int64_t i = (int64_t)blockIdx.y * blockDim.x + threadIdx.x;
     for (; i < width; i += (int64_t)gridDim.y * blockDim.x)
-      y[row * width + i] = is ? from[i] : zero_word<W>();
+      y[row * width + i] = is ? from[i] : W{};
   }
 }
 
@@ -492,43 +487,6 @@ extern "C" void cuda_nonzero (Tensor *y, const Tensor *x, int64_t *count) {
         x->numel, (const int64_t *)counts, s);
   }
   fnn_escape(mark, NULL);
-}
-
-/* }====================================================== */
-
-/*
-** {======================================================
-** Triangle
-** =======================================================
-*/
-
-template <class W>
-static __global__ void cut_triangle (W *y, const W *x, int64_t numel,
-                                     int64_t rows, int64_t cols,
-                                     int64_t diagonal, bool upper) {
-  int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-  for (; i < numel; i += (int64_t)gridDim.x * THREADS) {
-    int64_t row = quotient(i, cols), col = i - row * cols;
-    int64_t off = col - (row - quotient(row, rows) * rows);
-    bool keep = upper ? off >= diagonal : off <= diagonal;
-    y[i] = keep ? x[i] : (W)0;
-  }
-}
-
-extern "C" void cuda_triangle (Tensor *y, const Tensor *x, int64_t rows,
-                               int64_t cols, int64_t diagonal, bool upper) {
-  if (x->numel == 0) return;
-#define CALL(W) \
-  RUN(y, (cut_triangle<W>), blocks_for(x->numel, THREADS), THREADS, 0, \
-      data_of<W>(y), (const W *)data_of<W>(x), x->numel, rows, cols, \
-      diagonal, upper)
-  switch (size_of(x)) {
-    case 1: CALL(uint8_t); break;
-    case 2: CALL(uint16_t); break;
-    case 4: CALL(uint32_t); break;
-    default: CALL(uint64_t);
-  }
-#undef CALL
 }
 
 /* }====================================================== */

@@ -35,6 +35,11 @@ typedef struct Geometry {
 
 void geometry_open (Geometry *g, int count, const Tensor *const *t);
 
+/* x, which may be NULL; or a copy that lies as y does, where x runs along
+** another dim than y and reading it beside y would fetch most lines for one
+** element.  Copies turn in shared memory (copy.cu). */
+const Tensor *sweep_operand (const Tensor *x, const Tensor *y);
+
 /* Leaves in g what 32-bit places reach and puts the other half, if there is
 ** one, into rest. */
 bool geometry_halve (Geometry *g, Geometry *rest);

@@ -24,8 +24,8 @@
 #define __fma_rn(a, b, c) fma((double)(a), (double)(b), (double)(c))
 
 /* And newer ones these. */
-#define rsqrt emu_rsqrt
-#define rsqrtf emu_rsqrtf
+#define rsqrt(x) emu_rsqrt(x)
+#define rsqrtf(x) emu_rsqrtf(x)
 #define sinpi emu_sinpi
 #define sinpif emu_sinpif
 #define cospi emu_cospi
