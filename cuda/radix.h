@@ -8,6 +8,11 @@
 
 enum { SCAN_THREADS = 256 };
 
+/* min64 of the card. */
+static __device__ inline int64_t least (int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
 /* The sum of v over the threads before this one, of a block of SCAN_THREADS
 ** in one dim; *total: that of all.  All threads call it; between two calls
 ** there must be a barrier. */
