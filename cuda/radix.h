@@ -59,8 +59,8 @@ template <class K> struct Pairs {
   uint32_t *place, *other_place;
 };
 
-/* Sorts each line by the lowest bits of its keys, those that are equal in the
-** order in which they stand.  on: a tensor of the card. */
+/* radix_sort sorts each line by the lowest bits of its keys; equal ones keep
+** their order.  on: a tensor of the card. */
 void radix_pairs (const Tensor *on, Pairs<uint32_t> *p, int64_t lines,
                   int64_t n, const char *op);
 void radix_pairs (const Tensor *on, Pairs<uint64_t> *p, int64_t lines,
