@@ -260,7 +260,7 @@ describe("gradients at large on cuda", function ()
   test("are scaled in one go, channels-last ones too", function ()
     local function run(d)
       local p = fnn.Param(numbers({ 2, 3, 4, 5 }, 1, "f32"):to(d))
-      local y = fnn.conv2d(numbers({ 1, 3, 8, 8 }, 2, "f32"):to(d), p)
+      local y = numbers({ 1, 3, 8, 8 }, 2, "f32"):to(d):conv2d(p)
       y:sum():backward()
       optim.scale_grad({ p }, 0.25)
       return p:grad():to "cpu"
