@@ -6,6 +6,13 @@ local device = require "spec.support.device"
 
 if not device.there() then return end
 
+-- Where accesses are checked freed blocks are not kept.
+local function caches()
+  fnn.zeros({ 1000 }, { device = "cuda" }):release()
+  return fnn.memory("cuda").idle > 0
+end
+local it_caches = caches() and it or pending
+
 local function make(n)
   local g = fnn.Generator(3)
   return data.TensorDataset(fnn.randn(n, 5, { generator = g }),
@@ -99,7 +106,7 @@ describe("a loader for a card", function ()
     assert.is_true(fnn.memory("cuda").live <= live)
   end)
 
-  it("asks for no memory from the second epoch on", function ()
+  it_caches("asks for no memory from the second epoch on", function ()
     local loader = data.DataLoader(make(40), { batch = 4, device = "cuda",
                                                prefetch = 2 })
     local function epoch()

@@ -5,6 +5,13 @@ local device = require "spec.support.device"
 
 if not device.there() then return end
 
+-- Where accesses are checked freed blocks are not kept.
+local function caches()
+  fnn.zeros({ 1000 }, { device = "cuda" }):release()
+  return fnn.memory("cuda").idle > 0
+end
+local it_caches = caches() and it or pending
+
 local MB = 1 << 20
 
 local function live() return fnn.memory("cuda").live end
@@ -19,7 +26,7 @@ describe("memory of a card", function ()
     collectgarbage()
   end)
 
-  it("is counted beside the CPU's", function ()
+  it_caches("is counted beside the CPU's", function ()
     local cpu, before = fnn.memory().live, fnn.memory "cuda"
     local x = fnn.zeros({ 1 << 20 }, { device = "cuda" })
     local after = fnn.memory "cuda"
@@ -36,7 +43,7 @@ describe("memory of a card", function ()
     assert.equal(live(), fnn.memory("cuda").peak)
   end)
 
-  it("is handed out again by size class", function ()
+  it_caches("is handed out again by size class", function ()
     local before = fnn.memory("cuda").allocations
     for _ = 1, 5 do fnn.zeros({ 1000 }, { device = "cuda" }):release() end
     assert.equal(1, fnn.memory("cuda").allocations - before)
@@ -46,7 +53,7 @@ describe("memory of a card", function ()
     assert.equal(2, fnn.memory("cuda").allocations - before)
   end)
 
-  it("is given back by empty_cache", function ()
+  it_caches("is given back by empty_cache", function ()
     fnn.zeros({ 1 << 20 }, { device = "cuda" }):release()
     assert.is_true(fnn.memory("cuda").idle >= 4 * MB)
     fnn.empty_cache "cuda"
@@ -77,7 +84,7 @@ describe("memory of a card", function ()
     for _ = 1, 3 do fnn.zeros({ 3 << 19 }, { device = "cuda" }) end
   end)
 
-  it("is not asked for by a steady step", function ()
+  it_caches("is not asked for by a steady step", function ()
     local model = nn.Sequential(nn.Linear(20, 32), nn.ReLU(),
                                 nn.Linear(32, 4)):to "cuda"
     local opt = optim.Adam(model:parameters(), { lr = 1e-3 })
