@@ -342,6 +342,6 @@ clean:
 	rm -rf $(BUILD)
 
 .DELETE_ON_ERROR:
-.PHONY: all tests cuda-tests fuzzers test asan tsan fuzz bench install install-module \
-  uninstall clean
+.PHONY: all tests cuda-tests fuzzers test asan tsan fuzz bench install \
+  install-module uninstall clean
 -include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)

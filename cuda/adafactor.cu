@@ -36,6 +36,11 @@ template <class T> struct Matrices {
   double step, small, most;
 };
 
+/* min64 is a function of the host. */
+static __device__ inline int64_t lesser (int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
 static __device__ inline double warp_sum (double v) {
   for (int d = WARP / 2; d > 0; d /= 2)
     v += __shfl_xor_sync(0xffffffffu, v, d);
@@ -62,7 +67,7 @@ static __global__ void row_squares (Matrices<T> m) {
   int64_t row = (int64_t)blockIdx.x * WARPS + threadIdx.x / WARP;
   int64_t step = (int64_t)gridDim.x * WARPS;
   for (; row < m.batch * m.r; row += step) {
-    int64_t from = row * m.c, to = min64(from + m.c, m.n);
+    int64_t from = row * m.c, to = lesser(from + m.c, m.n);
     double p = 0, g = 0;
     for (int64_t i = from + lane; i < to; i += WARP) {
       R x = (R)m.p[i], d = (R)m.g[i];
@@ -91,7 +96,7 @@ template <class T>
 static __global__ void column_squares (Matrices<T> m) {
   int64_t j = (int64_t)blockIdx.x * THREADS + threadIdx.x;
   for (int64_t b = blockIdx.z; j < m.c && b < m.batch; b += gridDim.z) {
-    int64_t i = blockIdx.y * m.grain, end = min64(i + m.grain, m.r);
+    int64_t i = blockIdx.y * m.grain, end = lesser(i + m.grain, m.r);
     double sum = 0;
     for (; i < end; i++) {
       double d = (double)(Real<T>)m.g[(b * m.r + i) * m.c + j];
@@ -152,7 +157,7 @@ static __global__ void update_squares (Matrices<T> m) {
   int64_t row = (int64_t)blockIdx.x * WARPS + threadIdx.x / WARP;
   int64_t step = (int64_t)gridDim.x * WARPS;
   for (; row < m.batch * m.r; row += step) {
-    int64_t b = row / m.r, from = row * m.c, to = min64(from + m.c, m.n);
+    int64_t b = row / m.r, from = row * m.c, to = lesser(from + m.c, m.n);
     Real<T> f = row_factor(m, row, b);
     double sum = 0;
     for (int64_t i = from + lane; i < to; i += WARP) {
@@ -190,7 +195,7 @@ template <class T> static __global__ void apply (Matrices<T> m) {
   R step = (R)((size > m.small ? size : m.small) * m.step /
                (over > 1 ? over : 1));
   for (; row < m.batch * m.r; row += stride) {
-    int64_t b = row / m.r, from = row * m.c, to = min64(from + m.c, m.n);
+    int64_t b = row / m.r, from = row * m.c, to = lesser(from + m.c, m.n);
     R f = row_factor(m, row, b);
     for (int64_t i = from + lane; i < to; i += WARP) {
       R u = update_at(m, i, i - from, f, m.cols + b * m.c);
@@ -202,7 +207,7 @@ template <class T> static __global__ void apply (Matrices<T> m) {
 template <class T> static void shape_of (Matrices<T> *m, const Tensor *p) {
   bool flat = p->ndim < 2;
   m->n = p->numel;
-  m->c = flat ? ROW : p->shape[p->ndim - 1];
+  m->c = flat ? (int64_t)ROW : p->shape[p->ndim - 1];
   m->r = flat ? (m->n + ROW - 1) / ROW : p->shape[p->ndim - 2];
   m->batch = flat ? 1 : m->n / (m->r * m->c);
   m->grain = max64((m->r + PARTS - 1) / PARTS, 16);

@@ -42,8 +42,8 @@ typedef struct Product {
   double alpha, beta;
 } Product;
 
-/* Whether products of dtypes ab and c are made; throws for op where there is
-** no cuBLAS. */
+/* Makes p on the compute stream; throws, naming op, where there is no cuBLAS.
+** And whether it makes products of dtype ab into dtype c. */
 void cublas_product (Cuda *card, const Product *p, const char *op);
 bool cublas_takes (fnn_Dtype ab, fnn_Dtype c);
 

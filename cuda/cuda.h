@@ -11,6 +11,7 @@
 
 #include "gpu.h"
 
+#define CORE_INLINE static __host__ __device__ inline
 #include "../src/core/core.h"
 
 /* One card.  All kernels run on the stream compute, in the order of their

@@ -430,7 +430,7 @@ enum { EACH = 16, TILE = EACH * THREADS }; /* elements of a thread, a block */
 /* Of the thread's EACH elements from i on. */
 static __device__ inline int64_t count_true (const uint8_t *x, int64_t i,
                                              int64_t numel) {
-  int64_t n = 0, end = min64(i + EACH, numel);
+  int64_t n = 0, end = least(i + EACH, numel);
   for (; i < end; i++) n += x[i] != 0;
   return n;
 }
@@ -453,7 +453,7 @@ static __global__ void list_tiles (int64_t *y, const uint8_t *x,
   int64_t total, i = (int64_t)blockIdx.x * TILE + threadIdx.x * EACH;
   int64_t at = block_scan(count_true(x, i, numel), &total);
   int64_t *to = y + (start[blockIdx.x] + at) * s.ndim;
-  for (int64_t end = min64(i + EACH, numel); i < end; i++) {
+  for (int64_t end = least(i + EACH, numel); i < end; i++) {
     int64_t rest = i;
     if (x[i] == 0) continue;
     for (int d = s.ndim - 1; d >= 0; d--) {

@@ -276,11 +276,14 @@ static void any_map (int op, const Tensor *y, Geometry g, fnn_Dtype from,
 extern "C" void cuda_map (int op, Tensor *y, const Tensor *x, double a,
                           double b) {
   Geometry g;
+  size_t mark = fnn_mark();
+  x = sweep_operand(x, y);
   const Tensor *t[] = { y, x };
   geometry_open(&g, 2, t);
   if (!tensor_is_float(x) || !geometry_runs(&g, 16 / g.size[1]))
     any_map(op, y, g, (fnn_Dtype)x->dtype, a, b);
   else WITH_FLOAT(x->dtype, forward_row<T>(op, y, &g, a, b))
+  fnn_escape(mark, NULL);
 }
 
 static void any_map_back (int op, const Tensor *gx, Geometry g, double a,
@@ -303,8 +306,10 @@ static void any_map_back (int op, const Tensor *gx, Geometry g, double a,
 extern "C" void cuda_map_back (int op, Tensor *gx, const Tensor *gy,
                                const Tensor *saved, double a, double b) {
   Geometry g;
-  const Tensor *t[] = { gx, gy, saved };
+  size_t mark = fnn_mark();
+  const Tensor *t[] = { gx, sweep_operand(gy, gx), sweep_operand(saved, gx) };
   geometry_open(&g, 3, t);
   if (!geometry_runs(&g, 16 / g.size[0])) any_map_back(op, gx, g, a, b);
   else WITH_FLOAT(gx->dtype, backward_row<T>(op, gx, &g, a, b))
+  fnn_escape(mark, NULL);
 }

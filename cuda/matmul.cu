@@ -262,6 +262,28 @@ void product_finish (Tensor *c, const Epilogue *e) {
 
 /* }====================================================== */
 
+/* The vector x as rows of c's shape. */
+static Tensor *as_rows (const Tensor *x, const Tensor *c) {
+  int64_t stride[FNN_MAXDIM] = { 0 };
+  stride[c->ndim - 1] = x->stride[0];
+  return tensor_view(x, c->ndim, c->shape, stride, x->offset);
+}
+
+/* Of dtypes that cuBLAS takes.  A 16-bit bias is there before the product,
+** which adds to it: one rounding and not two, that may leave a wrong sign. */
+static void product_into (Tensor *c, const Tensor *a, const Tensor *b,
+                          fnn_Dtype t, const Epilogue *e) {
+  Epilogue rest = *e;
+  if (e->bias != NULL && !e->accumulate &&
+      fnn_dtype_size((fnn_Dtype)c->dtype) == 2) {
+    kernel(c, copy)(c, as_rows(e->bias, c));
+    rest.bias = NULL;
+    rest.accumulate = true;
+  }
+  products(c, a, b, t, &rest);
+  product_finish(c, &rest);
+}
+
 /* Where cuBLAS has no product of such dtypes (two f32 into f16), it is made in
 ** f32 and rounded once. */
 extern "C" void cuda_matmul (Tensor *c, const Tensor *a, const Tensor *b,
@@ -272,15 +294,18 @@ extern "C" void cuda_matmul (Tensor *c, const Tensor *a, const Tensor *b,
   if (c->numel == 0 || (none && e->accumulate)) return;
   if (none) {
     kernel(c, fill)(c, 0);
+    product_finish(c, e);
   } else if (cublas_takes(t, (fnn_Dtype)c->dtype)) {
-    products(c, a, b, t, e);
+    product_into(c, a, b, t, e);
   } else {
-    Tensor *wide = tensor_like_as(c, t == FNN_F64 ? FNN_F64 : FNN_F32);
-    if (e->accumulate) kernel(c, copy)(wide, c);
-    products(wide, a, b, t, e);
-    kernel(c, copy)(c, wide);
+    Epilogue wide = *e;
+    Tensor *w = tensor_like_as(c, t == FNN_F64 ? FNN_F64 : FNN_F32);
+    if (e->accumulate) kernel(c, copy)(w, c);
+    if (e->bias != NULL)
+      wide.bias = tensor_convert(e->bias, (fnn_Dtype)w->dtype);
+    product_into(w, a, b, t, &wide);
+    kernel(c, copy)(c, w);
   }
-  product_finish(c, e);
   fnn_escape(mark, NULL);
 }
 

@@ -37,6 +37,11 @@ typedef struct Chunks {
   bool wide; /* its arrays begin at boundaries of four elements */
 } Chunks;
 
+/* min64 is a function of the host. */
+static __device__ inline int64_t lesser (int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
 /* The entry whose chunk this block has. */
 template <class E> static __device__ inline const E &entry_of (const E *table,
                                                                int n) {
@@ -143,7 +148,7 @@ static void kept_done (void *ud, bool recorded) {
 /* Where a recorded step reads the table. */
 static void *table_keep (fnn_Capture *c, const Tensor *on, const void *table,
                          size_t bytes, const Kept *how) {
-  fnn_Storage *to = storage_new(on->storage->device, bytes);
+  fnn_Storage *to = storage_new_apart(on->storage->device, bytes);
   Kept *k = (Kept *)mem_try(sizeof *k);
   void *copy = mem_try(bytes);
   if (k == NULL || copy == NULL) {
@@ -250,7 +255,7 @@ static __global__ void __launch_bounds__(THREADS)
   Constants<R> k = e.k;
   if (e.factor != NULL) k.scale = (R)((double)k.scale * *e.factor);
   int64_t from = (int64_t)(blockIdx.x - e.chunks.first) * CHUNK;
-  int64_t to = min64(from + CHUNK, e.chunks.n), i;
+  int64_t to = lesser(from + CHUNK, e.chunks.n), i;
   if (!e.chunks.wide) {
     for (i = from + threadIdx.x; i < to; i += THREADS)
       update_some<Row, T, 1>(e, k, i);
@@ -400,7 +405,7 @@ static __global__ void squares (double *part, const Array *table, int n) {
   const Array &e = entry_of(table, n);
   const T *x = (const T *)e.x;
   int64_t from = (int64_t)(blockIdx.x - e.chunks.first) * CHUNK;
-  int64_t to = min64(from + CHUNK, e.chunks.n), i;
+  int64_t to = lesser(from + CHUNK, e.chunks.n), i;
   double sum = 0;
   if (e.chunks.wide) {
     for (i = from + 4 * threadIdx.x; i + 4 <= to; i += 4 * THREADS) {
@@ -486,7 +491,7 @@ static __global__ void scale_chunks (const Array *table, int n,
   T *x = (T *)e.x;
   const Real<T> factor = (Real<T>)*by;
   int64_t from = (int64_t)(blockIdx.x - e.chunks.first) * CHUNK;
-  int64_t to = min64(from + CHUNK, e.chunks.n), i = from + threadIdx.x;
+  int64_t to = lesser(from + CHUNK, e.chunks.n), i = from + threadIdx.x;
   if (*by == 1) return;
   if (e.chunks.wide) {
     for (i = from + 4 * threadIdx.x; i + 4 <= to; i += 4 * THREADS) {

@@ -27,7 +27,7 @@ static __global__ void count_digits (const K *key, uint32_t *counts,
                                      int shift) {
   SHARED(uint32_t, count, [DIGITS]);
   for (int64_t line = blockIdx.y; line < lines; line += gridDim.y) {
-    int64_t from = (int64_t)blockIdx.x * TILE, end = min64(from + TILE, n);
+    int64_t from = (int64_t)blockIdx.x * TILE, end = least(from + TILE, n);
     count[threadIdx.x] = 0;
     __syncthreads();
     for (int64_t i = from + threadIdx.x; i < end; i += THREADS)
@@ -97,7 +97,7 @@ static __global__ void move_pairs (Pairs<K> p, const uint32_t *counts,
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   for (int64_t line = blockIdx.y; line < p.lines; line += gridDim.y) {
     int64_t from = (int64_t)blockIdx.x * TILE + warp * (TILE / WARPS);
-    int64_t end = min64(from + TILE / WARPS, p.n);
+    int64_t end = least(from + TILE / WARPS, p.n);
     for (int w = 0; w < WARPS; w++) at[w][threadIdx.x] = 0;
     __syncthreads();
     for (int64_t i = from + lane; i < end; i += 32)

@@ -8,6 +8,11 @@
 
 enum { SCAN_THREADS = 256 };
 
+/* min64 of the card. */
+static __device__ inline int64_t least (int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
 /* The sum of v over the threads before this one, of a block of SCAN_THREADS
 ** in one dim; *total: that of all.  All threads call it; between two calls
 ** there must be a barrier. */
@@ -54,8 +59,8 @@ template <class K> struct Pairs {
   uint32_t *place, *other_place;
 };
 
-/* Sorts each line by the lowest bits of its keys, those that are equal in the
-** order in which they stand.  on: a tensor of the card. */
+/* radix_sort sorts each line by the lowest bits of its keys; equal ones keep
+** their order.  on: a tensor of the card. */
 void radix_pairs (const Tensor *on, Pairs<uint32_t> *p, int64_t lines,
                   int64_t n, const char *op);
 void radix_pairs (const Tensor *on, Pairs<uint64_t> *p, int64_t lines,

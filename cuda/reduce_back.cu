@@ -82,7 +82,7 @@ template <class F, class T> static void pass (const Back *k) {
   else sweep_launch<F, T, real, T, OPERANDS, 1>(k->gx, g, a, n);
 }
 
-typedef void (*SlopePass)(const Back *k);
+typedef void (*Launch)(const Back *k);
 
 #define REAL(name) pass<slope_##name<Real<T>>, T>
 #define SUM REAL
@@ -90,11 +90,11 @@ typedef void (*SlopePass)(const Back *k);
 #define TEST(name) NULL
 #define ID TEST
 #define REDUCE(name, kind, centre, how, f, result, reads, gx) kind(name),
-template <class T> static SlopePass pass_of (int op) {
-  static const SlopePass passes[REDUCE_COUNT] = {
+template <class T> static Launch launch_of (int op) {
+  static const Launch launches[REDUCE_COUNT] = {
 #include "../src/core/reduce.def"
   };
-  return passes[op];
+  return launches[op];
 }
 #undef REDUCE
 
@@ -233,8 +233,8 @@ extern "C" void cuda_reduce_back (int op, Tensor *gx, const Tensor *gy,
       reduce_run(x, REDUCE_mean, &r);
       k.c = c;
     }
-    SlopePass f = NULL;
-    WITH_FLOAT(gx->dtype, f = pass_of<T>(op));
+    Launch f = NULL;
+    WITH_FLOAT(gx->dtype, f = launch_of<T>(op));
     f(&k);
   }
   fnn_escape(mark, NULL);

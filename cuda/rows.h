@@ -10,7 +10,8 @@
 
 #include "cuda.h"
 
-enum { WARP = 32, LANES_ALL = -1 };
+enum { WARP = 32 };
+enum : unsigned { LANES_ALL = 0xffffffffu };
 
 /* Memory on x's card until the frame's mark is passed.  What is enqueued later
 ** may have it again, since kernels run in the order of their calls. */
@@ -51,23 +52,21 @@ template <class T> static __host__ __device__ inline bool is_packed (
 /* N numbers, 1 or 4, from p (then four are aligned), and back. */
 template <int N, class R, class T>
 static __device__ inline void load (R *v, const T *p) {
-  if (N == 1) {
-    v[0] = (R)p[0];
-    return;
+  if constexpr (N == 1) v[0] = (R)p[0];
+  else {
+    Four<T> f = *(const Four<T> *)p;
+    for (int i = 0; i < N; i++) v[i] = (R)f.v[i];
   }
-  Four<T> f = *(const Four<T> *)p;
-  for (int i = 0; i < N; i++) v[i] = (R)f.v[i];
 }
 
 template <int N, class R, class T>
 static __device__ inline void store (T *p, const R *v) {
-  if (N == 1) {
-    p[0] = number<T>(v[0]);
-    return;
+  if constexpr (N == 1) p[0] = number<T>(v[0]);
+  else {
+    Four<T> f;
+    for (int i = 0; i < N; i++) f.v[i] = number<T>(v[i]);
+    *(Four<T> *)p = f;
   }
-  Four<T> f;
-  for (int i = 0; i < N; i++) f.v[i] = number<T>(v[i]);
-  *(Four<T> *)p = f;
 }
 
 /* A number of elements known to the compiler. */

@@ -166,7 +166,7 @@ first_of_chunks (Lines s, const Pair<typename Code<dtype>::Key> *from,
   typedef typename Code<dtype>::Key K;
   DYNAMIC_SHARED(Pair<K>, p);
   int64_t line = blockIdx.y, at = (int64_t)blockIdx.x * size;
-  int64_t have = min64(size, n - at);
+  int64_t have = least(size, n - at);
   for (int i = threadIdx.x; i < size; i += blockDim.x)
     if (i >= have) p[i] = last_pair<K>();
     else if (from != NULL) p[i] = from[line * n + at + i];

@@ -67,6 +67,24 @@ void geometry_open (Geometry *g, int count, const Tensor *const *t) {
   merge_dims(g);
 }
 
+/* The dim along which x runs, one of several places; -1: none. */
+static int innermost (const Tensor *x) {
+  int found = -1;
+  for (int d = 0; d < x->ndim; d++)
+    if (x->shape[d] > 1 && x->stride[d] == 1) found = d;
+  return found;
+}
+
+const Tensor *sweep_operand (const Tensor *x, const Tensor *y) {
+  enum { LEAST = 4096 }; /* below it a launch costs more */
+  if (x == NULL || x->numel < LEAST) return x;
+  int along = innermost(x), d = innermost(y);
+  if (along < 0 || d < 0 || x->stride[d] == 1 || x->stride[d] == 0) return x;
+  Tensor *z = like_in_order(y, (fnn_Dtype)x->dtype);
+  kernel(z, copy)(z, x);
+  return z;
+}
+
 bool geometry_halve (Geometry *g, Geometry *rest) {
   int which = -1;
   int64_t most = 0;

@@ -35,6 +35,11 @@ typedef struct Geometry {
 
 void geometry_open (Geometry *g, int count, const Tensor *const *t);
 
+/* x, which may be NULL; or a copy that lies as y does, where x runs along
+** another dim than y and reading it beside y would fetch most lines for one
+** element.  Copies turn in shared memory (copy.cu). */
+const Tensor *sweep_operand (const Tensor *x, const Tensor *y);
+
 /* Leaves in g what 32-bit places reach and puts the other half, if there is
 ** one, into rest. */
 bool geometry_halve (Geometry *g, Geometry *rest);
@@ -91,8 +96,9 @@ static void sweep_of (Sweep<K> *s, const Geometry *g, int width) {
 
 /* Where group i begins in each operand; gives how much of its run is left. */
 template <int K>
-static __device__ KERNEL_PART uint32_t sweep_find (const Sweep<K> &s, uint32_t i,
-                                              uint32_t width, int32_t *at) {
+static __device__ KERNEL_PART uint32_t sweep_find (const Sweep<K> &s,
+                                                   uint32_t i, uint32_t width,
+                                                   int32_t *at) {
   uint32_t place = i;
   uint32_t rest = 0;
   if (s.ndim > 1) {
@@ -145,7 +151,7 @@ template <class T, int V> struct PackOf {
 ** that its run does not fill only `left` are read, the others are 0. */
 template <int V, class L, class T>
 static __device__ KERNEL_PART void group_load (L *v, const T *p, int step,
-                                          uint32_t left) {
+                                               uint32_t left) {
   enum { N = PackOf<T, V>::N };
   typedef Pack<T, N> P;
   if (V == 1 || step == 0) {
@@ -162,7 +168,8 @@ static __device__ KERNEL_PART void group_load (L *v, const T *p, int step,
 }
 
 template <int V, class L, class T>
-static __device__ KERNEL_PART void group_store (T *p, const L *v, uint32_t left) {
+static __device__ KERNEL_PART void group_store (T *p, const L *v,
+                                                uint32_t left) {
   enum { N = PackOf<T, V>::N };
   typedef Pack<T, N> P;
   if (V == 1) *p = number<T>(v[0]);

@@ -23,7 +23,9 @@ template <class T> static void choose (const Tensor *on, const Geometry *g) {
 extern "C" void cuda_where (Tensor *y, const Tensor *c, const Tensor *a,
                             const Tensor *b) {
   Geometry g;
-  const Tensor *t[] = { y, c, a, b };
+  size_t mark = fnn_mark();
+  const Tensor *t[] = { y, sweep_operand(c, y), sweep_operand(a, y),
+                        sweep_operand(b, y) };
   geometry_open(&g, 4, t);
   switch (g.size[0]) {
     case 1: choose<uint8_t>(y, &g); break;
@@ -31,4 +33,5 @@ extern "C" void cuda_where (Tensor *y, const Tensor *c, const Tensor *a,
     case 4: choose<uint32_t>(y, &g); break;
     default: choose<uint64_t>(y, &g);
   }
+  fnn_escape(mark, NULL);
 }

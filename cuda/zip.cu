@@ -299,7 +299,9 @@ static void zip_any_strides (int op, const Tensor *z, Geometry g,
 static void zip (int op, Tensor *z, const Tensor *x, const Tensor *y,
                  double number) {
   Geometry g;
-  const Tensor *t[] = { z, x, y }, *one = x != NULL ? x : y;
+  size_t mark = fnn_mark();
+  const Tensor *t[] = { z, sweep_operand(x, z), sweep_operand(y, z) };
+  const Tensor *one = x != NULL ? x : y;
   fnn_Dtype from = (fnn_Dtype)one->dtype;
   geometry_open(&g, 3, t);
   if (!tensor_is_float(one))
@@ -308,6 +310,7 @@ static void zip (int op, Tensor *z, const Tensor *x, const Tensor *y,
     WITH_FLOAT(from, forward_row<T>(op, z, &g, number))
   else if (from == FNN_F64) zip_any_strides<double>(op, z, g, from, number);
   else zip_any_strides<float>(op, z, g, from, (float)number);
+  fnn_escape(mark, NULL);
 }
 
 extern "C" void cuda_zip (int op, Tensor *z, const Tensor *x,
@@ -342,8 +345,11 @@ extern "C" void cuda_zip_back (int op, int which, Tensor *gx,
                                const Tensor *gz, const Tensor *x,
                                const Tensor *y) {
   Geometry g;
-  const Tensor *t[] = { gx, gz, x, y };
+  size_t mark = fnn_mark();
+  const Tensor *t[] = { gx, sweep_operand(gz, gx), sweep_operand(x, gx),
+                        sweep_operand(y, gx) };
   geometry_open(&g, 4, t);
   if (!geometry_runs(&g, 16 / g.size[0])) back_any_strides(op, which, gx, g);
   else WITH_FLOAT(gx->dtype, backward_row<T>(op, which, gx, &g))
+  fnn_escape(mark, NULL);
 }

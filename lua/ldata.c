@@ -70,9 +70,8 @@ static int new_dataset (lua_State *L) {
 }
 
 static void check_list (lua_State *L, const fnn_Tensor *ids) {
-  bool list = ids->ndim == 1 && tensor_is_dense(ids) &&
-              ids->dtype == FNN_I64 && ids->storage->device->host;
-  luaL_argcheck(L, list, 2, "expected a list of ids on the cpu");
+  bool list = ids->ndim == 1 && tensor_is_dense(ids) && ids->dtype == FNN_I64;
+  luaL_argcheck(L, list, 2, "expected a list of ids");
 }
 
 /* Ids as the host reads them: datasets are in its memory. */

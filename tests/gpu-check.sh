@@ -2,6 +2,7 @@
 # gpu-check.sh - rehearses scripts/gpu-check on the emulated card: its table is
 # whole, and it fails when a part fails.  Prints TAP.
 
+# shellcheck disable=SC2317  # functions are called by name
 cd "$(dirname "$0")/.." || exit 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

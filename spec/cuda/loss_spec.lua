@@ -157,7 +157,7 @@ describe("losses on cuda", function()
                       { reduction = r })
       end, { x, t })
       device.parity("mse", function(a, b)
-        return nn.mse(a:to_channels_last(), b:transpose(1, 3),
+        return nn.mse(a:channels_last(), b:transpose(1, 3),
                       { reduction = r })
       end, { x, t })
     end

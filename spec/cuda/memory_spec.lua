@@ -88,11 +88,13 @@ describe("memory of a card", function ()
       nn.mse_loss(model(x), y):backward()
       opt:step()
     end
-    for _ = 1, 10 do step() end
-    collectgarbage()
-    for _ = 1, 30 do step() end
+    local function round()
+      for _ = 1, 10 do step() end
+      collectgarbage()
+    end
+    for _ = 1, 3 do round() end
     local before = fnn.memory("cuda").allocations
-    for _ = 1, 30 do step() end
+    for _ = 1, 5 do round() end
     assert.equal(before, fnn.memory("cuda").allocations)
   end)
 end)

@@ -126,6 +126,27 @@ describe("zip on cuda", function()
     end
   end
 
+  it("turns large operands that run across the result", function()
+    local x, y = random({ 3, 50, 30 }, 27), random({ 30, 50, 3 }, 28)
+    for _, f in ipairs {
+      function(a, b) return a:transpose(2, 3) * b:permute(3, 1, 2) end,
+      function(a, b) return a / b:transpose(1, 3) end,
+      function(a, b) return (2 - a:transpose(1, 3)) * b end,
+      function(a, b)
+        return (a:channels_last() - b:transpose(1, 3)):transpose(1, 3)
+      end,
+      function(a, b)
+        return fnn.where(a:detach():gt(0), a, b:transpose(1, 3))
+      end,
+      function(a, b) return a:transpose(1, 3):maximum(b):transpose(1, 2) end,
+    } do
+      device.all("turned", f, { x, y }, { dtypes = { "f64", "f32" },
+                                          f32 = 1e-4 })
+    end
+    alike("integers, turned", function(a, b) return a + b:transpose(1, 3) end,
+          (x * 9):to "i32", (y * 9):to "i32")
+  end)
+
   it("has rows beside numbers", function()
     local numbers = { 2, 0.5, -1.25, 0, 3 }
     for _, row in ipairs(rows) do

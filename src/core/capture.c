@@ -202,7 +202,7 @@ const uint64_t *capture_draw (fnn_Capture *p, fnn_Generator *g) {
   Draws *d = p->draws;
   while (d != NULL && d->g != g) d = d->next;
   if (d != NULL) return d->ahead->data;
-  fnn_Storage *ahead = storage_new(p->device, sizeof(uint64_t));
+  fnn_Storage *ahead = storage_new_apart(p->device, sizeof(uint64_t));
   d = mem_try(sizeof *d);
   if (d == NULL) {
     storage_release(ahead);

@@ -36,8 +36,12 @@ extern "C" {
 
 #define countof(a) ((int)(sizeof(a) / sizeof(*(a))))
 
-static inline int64_t min64 (int64_t a, int64_t b) { return a < b ? a : b; }
-static inline int64_t max64 (int64_t a, int64_t b) { return a > b ? a : b; }
+/* Kernels of another device call them too: its header says how. */
+#ifndef CORE_INLINE
+#define CORE_INLINE static inline
+#endif
+CORE_INLINE int64_t min64 (int64_t a, int64_t b) { return a < b ? a : b; }
+CORE_INLINE int64_t max64 (int64_t a, int64_t b) { return a > b ? a : b; }
 
 /*
 ** {======================================================
@@ -120,8 +124,8 @@ struct fnn_Context {
   fnn_Cancel *cancel; /* one of its references */
   bool child;         /* made by context_child: shares account and token */
   bool grad_mode;
-  bool anomaly; /* gradients are checked for numbers that are not finite */
-  uint8_t autocast;       /* fnn_Dtype of products; FNN_F32: their operands' */
+  bool anomaly;     /* gradients are checked for numbers that are not finite */
+  uint8_t autocast; /* fnn_Dtype of products; FNN_F32: their operands' */
   bool exact_convolution; /* by its definition alone */
   bool destroying;        /* an object's destroy runs: others wait in dead */
   bool finalizing;        /* a collector runs us: no reclaim, no poll */
@@ -271,6 +275,9 @@ Tensor *tensor_move (const Tensor *x, const fnn_Device *d) LENT(tensor_move);
 
 /* Storage of at least bytes, with one reference that is the caller's. */
 fnn_Storage *storage_new (const fnn_Device *d, size_t bytes);
+/* The same for what is written before a recorded step is replayed: no other
+** part of the recording has used the block. */
+fnn_Storage *storage_new_apart (const fnn_Device *d, size_t bytes);
 fnn_Storage *storage_retain (fnn_Storage *s);
 fnn_Storage *storage_wrap (void *data, size_t bytes,
                            void (*release)(void *ud, void *data), void *ud,
@@ -456,7 +463,7 @@ typedef struct Derived {
   struct Derived *next;
   const void *key;
   const fnn_Capture *capture; /* the recording that it was made in, or NULL */
-  Object *o; /* retained */
+  Object *o;                  /* retained */
 } Derived;
 
 struct fnn_Param {
@@ -546,7 +553,8 @@ typedef struct Pass {
   Tensor *s[3];
   const Tensor *factor;
   Update u;
-  bool refreshed; /* of a recorded step: the list stays, u is kept up to date */
+  bool
+      refreshed; /* of a recorded step: the list stays, u is kept up to date */
 } Pass;
 
 /* Statistics of x (batch, channels, space) or, last, (batch, space, channels):
@@ -611,37 +619,7 @@ typedef struct Kernels {
 #undef KERNEL_ANY
 } Kernels;
 
-/* What a device can do whose memory is not the process's, beside computing.
-** Its work is done in the order of the calls, on a queue of its own; copies
-** from pinned memory have a second queue, beside the first.  An event marks a
-** place in the work of a queue. */
-typedef struct Event Event;
-typedef struct Recording Recording;
-
-typedef struct Queues {
-  void (*describe)(const fnn_Device *d, fnn_DeviceInfo *info);
-  void (*synchronize)(const fnn_Device *d); /* all work is done */
-  /* Memory of the host that the device reads by itself.  NULL: none left. */
-  void *(*pin)(const fnn_Device *d, size_t bytes);
-  void (*unpin)(const fnn_Device *d, void *p);
-  Event *(*event)(const fnn_Device *d);
-  void (*event_free)(const fnn_Device *d, Event *e);
-  /* The second queue: copies come after what is computed so far, which e
-  ** marks; and e marks their end. */
-  void (*copy_after)(const fnn_Device *d, Event *e);
-  void (*copy)(const fnn_Device *d, void *to, const void *pinned, size_t n);
-  void (*copy_mark)(const fnn_Device *d, Event *e);
-  /* What is computed from now on comes after e. */
-  void (*compute_after)(const fnn_Device *d, Event *e);
-  /* Whether e has passed; waits for it when wait is set. */
-  bool (*passed)(const fnn_Device *d, Event *e, bool wait);
-  /* Work that is written down instead of done, then done again and again. */
-  void (*record)(const fnn_Device *d);
-  Recording *(*recorded)(const fnn_Device *d);
-  void (*record_stop)(const fnn_Device *d); /* ends it, whatever its state */
-  void (*replay)(const fnn_Device *d, Recording *r);
-  void (*recording_free)(const fnn_Device *d, Recording *r);
-} Queues;
+#include "queues.h"
 
 struct fnn_Device {
   char name[16];

@@ -494,12 +494,11 @@ static const char *free_text (char *to, size_t n, const fnn_Device *d) {
 }
 
 FNN_NORETURN static void out_of_memory (Account *a, const fnn_Device *d,
-                                        uint64_t bytes) {
+                                        const char *where, uint64_t bytes) {
   char asked[32], held[32], allowed[64], rest[96];
   const Pool *p = pool_of(a, d);
   fnn_throw(FNN_EMEMORY, "out of memory on %s: asked for %s, holding %s%s%s",
-            d->host ? "the host" : d->name,
-            size_text(asked, sizeof asked, bytes),
+            where, size_text(asked, sizeof asked, bytes),
             size_text(held, sizeof held, p->live),
             allowed_text(allowed, sizeof allowed, p->limit),
             free_text(rest, sizeof rest, d));
@@ -551,7 +550,8 @@ void *mem_new (size_t bytes) {
     reclaim(context_now);
     p = mem_try(bytes);
   }
-  if (p == NULL) out_of_memory(context_now->account, device_cpu(), bytes);
+  if (p == NULL)
+    out_of_memory(context_now->account, device_cpu(), "the host", bytes);
   return p;
 }
 
@@ -643,10 +643,12 @@ static bool keep_tiny (fnn_Storage *s) {
   return true;
 }
 
-/* What the cache and the system have, the cache of a recording first. */
+/* What the cache and the system have, the cache of a recording first; apart
+** from it when apart is set. */
 static fnn_Storage *storage_find (fnn_Context *c, const fnn_Device *d,
-                                  size_t bytes) {
-  Arena *r = c->arena != NULL && c->arena->device == d ? c->arena : NULL;
+                                  size_t bytes, bool apart) {
+  bool records = c->arena != NULL && c->arena->device == d && !apart;
+  Arena *r = records ? c->arena : NULL;
   fnn_Storage *s = r != NULL ? arena_take(r, bytes) : NULL;
   if (s == NULL) s = take_tiny(c, d, bytes);
   if (s == NULL) s = storage_try(c->account, d, bytes);
@@ -654,17 +656,26 @@ static fnn_Storage *storage_find (fnn_Context *c, const fnn_Device *d,
   return s;
 }
 
-fnn_Storage *storage_new (const fnn_Device *d, size_t bytes) {
+static fnn_Storage *storage_make (const fnn_Device *d, size_t bytes,
+                                  bool apart) {
   fnn_Context *c = context();
-  if (bytes >> 53 != 0) out_of_memory(c->account, d, bytes);
-  fnn_Storage *s = storage_find(c, d, bytes);
+  if (bytes >> 53 != 0) out_of_memory(c->account, d, d->name, bytes);
+  fnn_Storage *s = storage_find(c, d, bytes, apart);
   if (s == NULL) {
     reclaim(c);
-    s = storage_find(c, d, bytes);
+    s = storage_find(c, d, bytes, apart);
   }
-  if (s == NULL) out_of_memory(c->account, d, bytes);
+  if (s == NULL) out_of_memory(c->account, d, d->name, bytes);
   c->since_collect += s->capacity;
   return s;
+}
+
+fnn_Storage *storage_new (const fnn_Device *d, size_t bytes) {
+  return storage_make(d, bytes, false);
+}
+
+fnn_Storage *storage_new_apart (const fnn_Device *d, size_t bytes) {
+  return storage_make(d, bytes, true);
 }
 
 fnn_Storage *storage_retain (fnn_Storage *s) {
@@ -728,7 +739,7 @@ fnn_Storage *storage_wrap (void *data, size_t bytes,
                            bool readonly) {
   Account *a = context()->account;
   fnn_Storage *s = account_alloc(a, sizeof *s);
-  if (s == NULL) out_of_memory(a, device_cpu(), sizeof *s);
+  if (s == NULL) out_of_memory(a, device_cpu(), "the host", sizeof *s);
   memset(s, 0, sizeof *s);
   s->refs = 1;
   s->device = device_cpu();

@@ -132,7 +132,9 @@ void CPU (scale_all)(Tensor *const *x, int n, const Tensor *factor) {
 #ifdef CPU_ANY
 void CPU (norm_factor)(Tensor *factor, Tensor *norm, const Tensor *squares,
                        double scale, double most) {
-  double length = fabs(scale) * sqrt(*(const double *)tensor_data(squares));
+  /* not the words of vmath.h, which are of floats here */
+  double length = __builtin_fabs(scale) *
+                  __builtin_sqrt(*(const double *)tensor_data(squares));
   if (norm != NULL) *(double *)tensor_data(norm) = length;
   if (length > most) scale = scale * most / (length + 1e-6);
   *(double *)tensor_data(factor) = scale;

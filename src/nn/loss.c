@@ -120,9 +120,9 @@ static Tensor *loss (Call *c, const char *third) {
   Tensor *view[4] = { NULL };
   const Tensor **in = (const Tensor **)view;
   loss_check_reduction(c->op, c->reduction);
-  tensor_check_float(c->op, c->in[0]);
   for (int k = 0; k < 4; k++)
     if (c->in[k] != NULL) c->in[k] = autocast_wide(c->in[k]);
+  tensor_check_float(c->op, c->in[0]);
   loss_check_shapes(c->op, "prediction", c->in[0], "target", c->in[1]);
   for (int k = 1; k < 4; k++)
     if (c->in[k] != NULL) c->in[0] = loss_promote(c->op, c->in[0], c->in[k]);

@@ -131,8 +131,8 @@ static Tensor *each_ctc (Tensor *x, Tensor *ids, Tensor *span, int64_t most,
 Tensor *fnn_ctc (Tensor *x, Tensor *ids, Tensor *steps, Tensor *counts,
                  int64_t blank, bool zero_infinity, fnn_Reduction r) {
   loss_check_reduction("ctc", r);
-  tensor_check_float("ctc", x);
   x = autocast_wide(x);
+  tensor_check_float("ctc", x);
   tensor_check_ids("ctc", ids);
   tensor_check_device("ctc", x, ids);
   bool one = x->ndim == 2;

@@ -215,8 +215,8 @@ static Tensor *of_probabilities (Tensor *x, Tensor *t,
 Tensor *fnn_cross_entropy (Tensor *logits, Tensor *targets,
                            const fnn_LossOptions *o) {
   if (o == NULL) o = &fallback;
-  tensor_check_float("cross_entropy", logits);
   logits = autocast_wide(logits);
+  tensor_check_float("cross_entropy", logits);
   tensor_check_device("cross_entropy", logits, targets);
   check_options("cross_entropy", logits, o);
   if (tensor_is_float(targets) && tensor_same_shape(logits, targets))
@@ -247,8 +247,8 @@ static Tensor *each_nll (Tensor *x, Tensor *ids, const fnn_LossOptions *o) {
 
 Tensor *fnn_nll (Tensor *x, Tensor *ids, const fnn_LossOptions *o) {
   if (o == NULL) o = &fallback;
-  tensor_check_float("nll", x);
   x = autocast_wide(x);
+  tensor_check_float("nll", x);
   tensor_check_device("nll", x, ids);
   check_options("nll", x, o);
   int64_t classes = x->shape[x->ndim > 1 ? 1 : 0];

@@ -155,9 +155,9 @@ Tensor *fnn_dice (Tensor *x, Tensor *t, double smooth, bool batch,
                   fnn_Reduction r) {
   loss_check_reduction("dice", r);
   loss_check_number("dice", "smooth", smooth, 0, true);
-  tensor_check_float("dice", x);
   x = autocast_wide(x);
   t = autocast_wide(t);
+  tensor_check_float("dice", x);
   loss_check_shapes("dice", "prediction", x, "target", t);
   x = loss_promote("dice", x, t);
   t = fnn_cast(t, (fnn_Dtype)x->dtype);

@@ -149,8 +149,8 @@ static Tensor *norm (const Rule *rule, Tensor *x, Tensor *mean, Tensor *var,
 Tensor *fnn_batch_norm (Tensor *x, Tensor *mean, Tensor *var, Tensor *weight,
                         Tensor *bias, bool training, double momentum,
                         double eps) {
-  check_input("batch_norm", x, 2);
   x = autocast_wide(x);
+  check_input("batch_norm", x, 2);
   check_running("the running mean", x, mean, training);
   check_running("the running variance", x, var, training);
   if ((mean == NULL) != (var == NULL))
@@ -178,8 +178,8 @@ Tensor *fnn_batch_norm (Tensor *x, Tensor *mean, Tensor *var, Tensor *weight,
 
 Tensor *fnn_group_norm (Tensor *x, int64_t groups, Tensor *weight,
                         Tensor *bias, double eps) {
-  check_input("group_norm", x, 2);
   x = autocast_wide(x);
+  check_input("group_norm", x, 2);
   if (groups < 1 || x->shape[1] % groups != 0)
     fnn_throw(
         FNN_EARG,
@@ -192,8 +192,8 @@ Tensor *fnn_group_norm (Tensor *x, int64_t groups, Tensor *weight,
 
 Tensor *fnn_instance_norm (Tensor *x, Tensor *weight, Tensor *bias,
                            double eps) {
-  check_input("instance_norm", x, 3);
   x = autocast_wide(x);
+  check_input("instance_norm", x, 3);
   if (x->numel > 0 && dims_behind(x, 1) == 1)
     fnn_throw(FNN_ESHAPE,
               "instance_norm: one value a channel has no variance: expected "

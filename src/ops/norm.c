@@ -49,8 +49,8 @@ static void check_weight (const char *op, const char *what, const Tensor *x,
 
 static Tensor *norm (const Rule *rule, Tensor *x, int n, Tensor *weight,
                      Tensor *bias, double eps) {
-  tensor_check_float(rule->name, x);
   x = autocast_wide(x);
+  tensor_check_float(rule->name, x);
   if (n < 1 || n > x->ndim)
     fnn_throw(FNN_EARG,
               "%s: cannot normalize the last %d dims of a "

@@ -15,8 +15,8 @@ static const Rule softmax_rule = { "softmax", softmax_back };
 static const Rule log_softmax_rule = { "log_softmax", softmax_back };
 
 static Tensor *forward (const Rule *rule, Tensor *x, int dim, bool log) {
-  tensor_check_float(rule->name, x);
   x = autocast_wide(x);
+  tensor_check_float(rule->name, x);
   dim = tensor_dim(x, dim, rule->name);
   Tensor *y = tensor_like(x);
   kernel(x, softmax)(y, tensor_dense(x), dims_before(x, dim), x->shape[dim],
