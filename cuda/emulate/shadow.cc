@@ -352,6 +352,51 @@ CALLBACK __tsan_write_range (void *p, long n) {
   access(p, (size_t)n, EMU_WRITE, HERE);
 }
 
+/* Atomics of C and C++, which the host half of a .cu file may use. */
+#define ATOMIC(T, bits) \
+  __attribute__((visibility("default"))) \
+  T __tsan_atomic##bits##_load(const volatile T *p, int) { \
+    access((const void *)p, sizeof *p, EMU_ATOMIC, HERE); \
+    return __atomic_load_n(p, __ATOMIC_SEQ_CST); \
+  } \
+  CALLBACK __tsan_atomic##bits##_store(volatile T *p, T v, int) { \
+    access((const void *)p, sizeof *p, EMU_ATOMIC, HERE); \
+    __atomic_store_n(p, v, __ATOMIC_SEQ_CST); \
+  } \
+  ATOMIC_OP(T, bits, exchange, __atomic_exchange_n) \
+  ATOMIC_OP(T, bits, fetch_add, __atomic_fetch_add) \
+  ATOMIC_OP(T, bits, fetch_sub, __atomic_fetch_sub) \
+  ATOMIC_OP(T, bits, fetch_and, __atomic_fetch_and) \
+  ATOMIC_OP(T, bits, fetch_or, __atomic_fetch_or) \
+  ATOMIC_OP(T, bits, fetch_xor, __atomic_fetch_xor) \
+  ATOMIC_CAS(T, bits, strong) \
+  ATOMIC_CAS(T, bits, weak)
+
+#define ATOMIC_OP(T, bits, name, f) \
+  __attribute__((visibility("default"))) \
+  T __tsan_atomic##bits##_##name(volatile T *p, T v, int) { \
+    access((const void *)p, sizeof *p, EMU_ATOMIC, HERE); \
+    return f(p, v, __ATOMIC_SEQ_CST); \
+  }
+
+#define ATOMIC_CAS(T, bits, kind) \
+  __attribute__((visibility("default"))) int \
+      __tsan_atomic##bits##_compare_exchange_##kind( \
+          volatile T *p, T *expected, T v, int, int) { \
+    access((const void *)p, sizeof *p, EMU_ATOMIC, HERE); \
+    return __atomic_compare_exchange_n(p, expected, v, false, \
+                                       __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+  }
+
+ATOMIC(uint8_t, 8)
+ATOMIC(uint16_t, 16)
+ATOMIC(uint32_t, 32)
+ATOMIC(uint64_t, 64)
+
+CALLBACK __tsan_atomic_thread_fence (int) {
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
 CALLBACK __tsan_init () {}
 CALLBACK __tsan_func_entry (void *) {}
 CALLBACK __tsan_func_exit () {}

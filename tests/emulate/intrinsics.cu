@@ -63,6 +63,11 @@ static void test_integers () {
          __float2int_rz(1e30f) == 2147483647 && __float2int_rz(NAN) == 0 &&
          __float2uint_rz(-1) == 0 && __double2ll_rn(1e300) == INT64_MAX,
      "floats to integers, to the nearest of the type");
+  static unsigned counter; /* of the host, in a file that is instrumented */
+  __atomic_fetch_add(&counter, 3u, __ATOMIC_RELAXED);
+  ok(__atomic_exchange_n(&counter, 5u, __ATOMIC_ACQUIRE) == 3 &&
+         __atomic_load_n(&counter, __ATOMIC_SEQ_CST) == 5,
+     "atomics of C");
   ok(min(3u, -1) == 3 && max(-1, 3) == 3 && min(2.0f, NAN) == 2 &&
          max(1.5, 2.0f) == 2 && max((long long)1, (long long)2) == 2,
      "min and max by type");
