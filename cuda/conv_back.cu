@@ -148,7 +148,8 @@ static void slabs_of_lines (Slabs *s, int64_t n, const ConvShape *shape) {
   int64_t line = y * s->width * s->size, stride = shape->stride[d];
   int64_t reach = (shape->size[d] - 1) * shape->dilation[d];
   int64_t most = CONV_ROOM / line;
-  int64_t lines = max64((most - 1) * stride - reach, stride);
+  /* A slab computes what reaches beyond it again: at most as much as it has. */
+  int64_t lines = max64((most - 1) * stride - reach, reach + stride);
   lines = min64(lines, shape->in[d]);
   most = min64((lines - 1 + reach) / stride + 1, shape->out[d]);
   s->columns = conv_room(s->gx, most * line);

@@ -115,10 +115,15 @@ describe("#cuda conv", function ()
       check({ "conv_transpose2d", { 1, 4, 4, 5 }, { 4, 2, 3, 3 },
               { stride = s, dilation = 2 } }, few)
     end
-    check({ "conv_transpose3d", { 1, 2, 3, 2, 3 }, { 2, 3, 2, 2, 2 },
-            { stride = 2 } })
     check({ "conv_transpose2d", { 1, 4, 4, 5 }, { 4, 4, 1, 1 },
             bias = false }, few)
+  end)
+
+  -- Patches of more than the 64 MB that are in memory at a time.
+  it("takes large ones in chunks", function ()
+    check({ "conv1d", { 1, 64, 1519 }, { 1, 64, 1000 } }, few)
+    check({ "conv1d", { 2, 256, 90 }, { 1, 256, 900 },
+            { padding = 440, stride = 2 } }, { "f32" })
   end)
 
   it("gives nothing for nothing", function ()
