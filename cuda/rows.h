@@ -209,7 +209,9 @@ template <class real> static __device__ inline Soft<real> soft_none (void) {
 ** =======================================================
 */
 
-enum { HELD_MAX = 8192 }; /* the longest: 512 threads with 16 each */
+/* The longest row, and the threads that hold it: 16 each.  Kernels say so, as
+** many registers of doubles would else be too many for a block. */
+enum { HELD_MAX = 8192, HELD_BLOCK = 512 };
 
 /* How rows are dealt out. */
 typedef struct Held {
