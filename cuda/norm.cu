@@ -249,7 +249,7 @@ static __global__ void weight_parts (double *part, Job<T, W> k, Tile tile) {
   for (int64_t b = blockIdx.x; b < blocks * tile.splits; b += gridDim.x) {
     int64_t piece = b / blocks, j = (b - piece * blocks) * tile.wide + x;
     int64_t row = piece * tile.n + y;
-    int64_t end = j < k.n ? min64((piece + 1) * tile.n, k.rows) : 0;
+    int64_t end = j < k.n ? lesser((piece + 1) * tile.n, k.rows) : 0;
     Two<double> s = { 0, 0 };
     while (row < end) {
       Two<real> few = { 0, 0 };

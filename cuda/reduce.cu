@@ -281,9 +281,9 @@ enum { BLOCK = 256 };
 /* What is subtracted: an infinite maximum centres nothing. */
 template <class Row, class real>
 static __device__ inline real centre_from (real c) {
-  bool none = Row::Fold::greatest && (c == (real)INFINITY ||
-                                      c == -(real)INFINITY);
-  return none ? 0 : c;
+  if constexpr (Row::Fold::greatest)
+    if (c == (real)INFINITY || c == -(real)INFINITY) return 0;
+  return c;
 }
 
 /* What thread t of the team folds of the n numbers from p on, the first of
@@ -323,7 +323,7 @@ template <class P> static __global__ void reduce_rows (Reduction k, int team) {
     bool live = task < k.outer * k.splits;
     int64_t row = !live ? 0 : k.splits == 1 ? task : task / k.splits;
     int64_t i0 = live ? (task - row * k.splits) * k.len : 0;
-    int64_t n = live ? min64(k.len, k.n - i0) : 0;
+    int64_t n = live ? lesser(k.len, k.n - i0) : 0;
     const typename P::T *p = (const typename P::T *)k.x + row * k.n + i0;
     real c = k.centre == NULL
                  ? row_centre<P>(k, p, n, t, team)
@@ -383,7 +383,7 @@ static __global__ void reduce_columns (Reduction k, Tile tile) {
     bool live = column < tile.columns;
     int64_t o = live ? column / k.inner : 0, j = column - o * k.inner;
     int64_t i = piece * k.len + y;
-    int64_t end = live ? min64((piece + 1) * k.len, k.n) : 0;
+    int64_t end = live ? lesser((piece + 1) * k.len, k.n) : 0;
     const typename P::T *p =
         (const typename P::T *)k.x + o * k.n * k.inner + (live ? j : 0);
     real c = 0;

@@ -20,6 +20,11 @@ static inline void *scratch_for (const Tensor *x, int64_t bytes) {
   return tensor_data(tensor_new(1, &bytes, FNN_U8, x->storage->device));
 }
 
+/* min64 for kernels. */
+static __device__ inline int64_t lesser (int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
 /* The least power of two that is n or more. */
 static inline int64_t power_from (int64_t n) {
   int64_t p = 1;
