@@ -122,7 +122,7 @@ template <class T, class Y, class S>
 static __global__ void scan_rows (Y *y, const T *x, const S *before, Scan k) {
   for (int64_t b = blockIdx.x; b < k.outer * k.splits; b += gridDim.x) {
     int64_t row = b / k.splits, i0 = (b - row * k.splits) * k.len;
-    int64_t end = min64(i0 + k.len, k.n);
+    int64_t end = lesser(i0 + k.len, k.n);
     const T *p = x + row * k.n;
     Y *q = y + row * k.n;
     S carry = before != NULL ? before[b] : 0;
@@ -140,7 +140,7 @@ template <class T, class S>
 static __global__ void sum_rows (S *sums, const T *x, Scan k) {
   for (int64_t b = blockIdx.x; b < k.outer * k.splits; b += gridDim.x) {
     int64_t row = b / k.splits, i0 = (b - row * k.splits) * k.len;
-    int64_t end = min64(i0 + k.len, k.n);
+    int64_t end = lesser(i0 + k.len, k.n);
     S s = 0;
     for (int64_t i = i0 + threadIdx.x; i < end; i += BLOCK)
       s = plus(s, widened<S>(x[row * k.n + place(k, i)]));
@@ -167,7 +167,7 @@ static __global__ void scan_columns (Y *y, const T *x, S *sums, Scan k) {
     int64_t piece = t / columns, column = t - piece * columns;
     int64_t o = column / k.inner, j = column - o * k.inner;
     int64_t base = o * k.n * k.inner + j, at = column * k.splits + piece;
-    int64_t i = piece * k.len, end = min64(i + k.len, k.n);
+    int64_t i = piece * k.len, end = lesser(i + k.len, k.n);
     S s = y != NULL && sums != NULL ? sums[at] : 0;
     for (; i < end; i++) {
       int64_t p = base + place(k, i) * k.inner;

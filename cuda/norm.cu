@@ -37,7 +37,8 @@ static __device__ inline real inverse_root (double spread, int64_t n,
 /* The mean is taken from the first number outwards: a row of equal numbers
 ** has exactly theirs. */
 template <class T, class W, int E, int N>
-static __global__ void norm_held (Job<T, W> k, int team) {
+static __global__ void __launch_bounds__(HELD_BLOCK)
+norm_held (Job<T, W> k, int team) {
   typedef Real<T> real;
   int t = threadIdx.x % team;
   EACH_ROW(row, k.rows, team) {
@@ -165,7 +166,8 @@ static __device__ inline void load_u (R *u, const T *gy, const W *w,
 }
 
 template <class T, class W, int E, int N>
-static __global__ void back_held (Job<T, W> k, int team) {
+static __global__ void __launch_bounds__(HELD_BLOCK)
+back_held (Job<T, W> k, int team) {
   typedef Real<T> real;
   int t = threadIdx.x % team;
   EACH_ROW(row, k.rows, team) {
@@ -247,7 +249,7 @@ static __global__ void weight_parts (double *part, Job<T, W> k, Tile tile) {
   for (int64_t b = blockIdx.x; b < blocks * tile.splits; b += gridDim.x) {
     int64_t piece = b / blocks, j = (b - piece * blocks) * tile.wide + x;
     int64_t row = piece * tile.n + y;
-    int64_t end = j < k.n ? min64((piece + 1) * tile.n, k.rows) : 0;
+    int64_t end = j < k.n ? lesser((piece + 1) * tile.n, k.rows) : 0;
     Two<double> s = { 0, 0 };
     while (row < end) {
       Two<real> few = { 0, 0 };

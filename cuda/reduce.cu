@@ -217,15 +217,26 @@ template <class T_, class R> struct Folding {
   }
 };
 
-/* A place and what is there. */
+/* A place and what is there.  The place is in halves, so that no byte of what
+** goes through memory is padding. */
 template <class real> struct Best {
   real v;
-  int64_t at;
+  uint32_t high, low;
 };
 
 template <class real>
+static __device__ inline Best<real> best_at (real v, int64_t at) {
+  return { v, (uint32_t)((uint64_t)at >> 32), (uint32_t)at };
+}
+
+template <class real>
+static __device__ inline int64_t place_of (Best<real> b) {
+  return (int64_t)((uint64_t)b.high << 32 | b.low);
+}
+
+template <class real>
 static __device__ inline Best<real> lane_swap (Best<real> b, int x) {
-  return { lane_swap(b.v, x), lane_swap(b.at, x) };
+  return { lane_swap(b.v, x), lane_swap(b.high, x), lane_swap(b.low, x) };
 }
 
 /* The place of the largest number or, LEAST, the least: the first of equals,
@@ -237,23 +248,23 @@ template <class T_, bool LEAST> struct Finding {
   typedef Best<real> State;
 
   static __device__ inline State start (void) {
-    return { LEAST ? highest<real>() : lowest<real>(), INT64_MAX };
+    return best_at(LEAST ? highest<real>() : lowest<real>(), INT64_MAX);
   }
   static __device__ inline State of (State a, State b) {
     bool nan_a = a.v != a.v, nan_b = b.v != b.v;
     bool equal = a.v == b.v || (nan_a && nan_b);
     bool before = LEAST ? b.v < a.v : b.v > a.v;
-    if (equal) return a.at < b.at ? a : b;
+    if (equal) return place_of(a) < place_of(b) ? a : b;
     return !nan_a && (nan_b || before) ? b : a;
   }
   template <int N>
   static __device__ inline void take (State *s, const real *v, int64_t i,
                                       int64_t step, real, real) {
-    for (int k = 0; k < N; k++) *s = of(*s, { v[k], i + k * step });
+    for (int k = 0; k < N; k++) *s = of(*s, best_at(v[k], i + k * step));
   }
   static __device__ inline void put (const Reduction &k, int64_t i, State s,
                                      real) {
-    put_number(k, i, s.at);
+    put_number(k, i, place_of(s));
   }
 };
 
@@ -270,9 +281,9 @@ enum { BLOCK = 256 };
 /* What is subtracted: an infinite maximum centres nothing. */
 template <class Row, class real>
 static __device__ inline real centre_from (real c) {
-  bool none = Row::Fold::greatest && (c == (real)INFINITY ||
-                                      c == -(real)INFINITY);
-  return none ? 0 : c;
+  if constexpr (Row::Fold::greatest)
+    if (c == (real)INFINITY || c == -(real)INFINITY) return 0;
+  return c;
 }
 
 /* What thread t of the team folds of the n numbers from p on, the first of
@@ -312,7 +323,7 @@ template <class P> static __global__ void reduce_rows (Reduction k, int team) {
     bool live = task < k.outer * k.splits;
     int64_t row = !live ? 0 : k.splits == 1 ? task : task / k.splits;
     int64_t i0 = live ? (task - row * k.splits) * k.len : 0;
-    int64_t n = live ? min64(k.len, k.n - i0) : 0;
+    int64_t n = live ? lesser(k.len, k.n - i0) : 0;
     const typename P::T *p = (const typename P::T *)k.x + row * k.n + i0;
     real c = k.centre == NULL
                  ? row_centre<P>(k, p, n, t, team)
@@ -372,7 +383,7 @@ static __global__ void reduce_columns (Reduction k, Tile tile) {
     bool live = column < tile.columns;
     int64_t o = live ? column / k.inner : 0, j = column - o * k.inner;
     int64_t i = piece * k.len + y;
-    int64_t end = live ? min64((piece + 1) * k.len, k.n) : 0;
+    int64_t end = live ? lesser((piece + 1) * k.len, k.n) : 0;
     const typename P::T *p =
         (const typename P::T *)k.x + o * k.n * k.inner + (live ? j : 0);
     real c = 0;

@@ -166,7 +166,7 @@ static __global__ void prod_back (T *gx, const T *gy, const T *x,
   bool live = column < tile.columns;
   int64_t o = live ? column / inner : 0, j = live ? column - o * inner : 0;
   int64_t run = (n + tile.tall - 1) / tile.tall;
-  int64_t lo = y * run, hi = live ? min64(lo + run, n) : 0;
+  int64_t lo = y * run, hi = live ? lesser(lo + run, n) : 0;
   int64_t base = o * n * inner + j;
   double all = 1, left = 1, right = 1;
   for (int64_t i = lo; i < hi; i++) all *= (double)(Real<T>)x[base + i * inner];

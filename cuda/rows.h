@@ -20,6 +20,11 @@ static inline void *scratch_for (const Tensor *x, int64_t bytes) {
   return tensor_data(tensor_new(1, &bytes, FNN_U8, x->storage->device));
 }
 
+/* min64 for kernels. */
+static __device__ inline int64_t lesser (int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
 /* The least power of two that is n or more. */
 static inline int64_t power_from (int64_t n) {
   int64_t p = 1;
@@ -209,7 +214,9 @@ template <class real> static __device__ inline Soft<real> soft_none (void) {
 ** =======================================================
 */
 
-enum { HELD_MAX = 8192 }; /* the longest: 512 threads with 16 each */
+/* The longest row, and the threads that hold it: 16 each.  Kernels say so, as
+** many registers of doubles would else be too many for a block. */
+enum { HELD_MAX = 8192, HELD_BLOCK = 512 };
 
 /* How rows are dealt out. */
 typedef struct Held {

@@ -22,8 +22,8 @@ static __device__ inline real scaled (real x, Soft<real> k, bool log_) {
 */
 
 template <class T, int E, int N>
-static __global__ void softmax_held (T *y, const T *x, int64_t rows, int n,
-                                     int team, bool log_) {
+static __global__ void __launch_bounds__(HELD_BLOCK)
+softmax_held (T *y, const T *x, int64_t rows, int n, int team, bool log_) {
   typedef Real<T> real;
   int t = threadIdx.x % team;
   EACH_ROW(row, rows, team) {
@@ -47,8 +47,9 @@ static __global__ void softmax_held (T *y, const T *x, int64_t rows, int n,
 
 /* gx = y (gy - sum gy y), or gy - e^y sum gy */
 template <class T, int E, int N>
-static __global__ void back_held (T *gx, const T *gy, const T *y, int64_t rows,
-                                  int n, int team, bool log_) {
+static __global__ void __launch_bounds__(HELD_BLOCK)
+back_held (T *gx, const T *gy, const T *y, int64_t rows, int n, int team,
+           bool log_) {
   typedef Real<T> real;
   int t = threadIdx.x % team;
   EACH_ROW(row, rows, team) {
