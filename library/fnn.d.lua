@@ -1257,6 +1257,25 @@ function fnn.enable_grad(f, ...) end
 ---@return any
 function fnn.detect_anomaly(f, ...) end
 
+---Calls f with the arguments behind the options and returns its results. Inside,
+---matmul, linear layers, einsum and convolutions round their f32 operands to 16
+---bits, add up in f32 and give 16 bits; sums, norms, losses, softmax, exp, log
+---and powers take 16-bit operands as f32 (PyTorch's lists). Weights stay f32,
+---and so are their gradients. Call backward and the optimizer outside of f, or
+---inside: they are not changed by it. On the CPU products read rounded numbers
+---and give f32. The mode is restored when f raises. Yielding out of f raises.
+---dtype: string = "bf16"      or "f16", which wants optim.GradScaler, or "f32"
+---enabled: boolean = true     false: as if f were called alone
+---@param f function
+---@param options? table
+---@param ... any
+---@return any
+function fnn.autocast(f, options, ...) end
+
+---"bf16" or "f16" inside of fnn.autocast, else nil.
+---@return string|nil
+function fnn.autocast_dtype() end
+
 ---Whether operations are recorded now.
 ---@return boolean
 function fnn.is_grad_enabled() end
@@ -2892,11 +2911,12 @@ function fnn.optim.decay_groups(model, options) end
 local Optimizer = {}
 
 ---Changes the weights by their gradients, which stay as they are. With options
----it returns the Euclidean length of all gradients, scaled, before clipping.
+---it returns the Euclidean length of all gradients, scaled, before clipping: on
+---a card a tensor there, as clip_grad_norm.
 ---scale: number = 1    times the gradients: 1/k after k batches
 ---max_norm: number     the most that their length may be
 ---@param options? table
----@return number|nil
+---@return number|fnn.Tensor|nil
 function Optimizer:step(options) end
 
 ---Drops the gradients of all its Params.
@@ -2994,16 +3014,22 @@ function fnn.optim.update_batch_norm(model, batches, ...) end
 function fnn.optim.grad_norm(params) end
 
 ---Scales all gradients down so that their length is at most most; returns the
----length before.
+---length before. Of gradients on a card it is a tensor there, which nobody has
+---waited for: norm:item() does.
 ---@param params fnn.Optimizer|fnn.Module|fnn.Param[]
 ---@param most number
----@return number
+---@return number|fnn.Tensor
 function fnn.optim.clip_grad_norm(params, most) end
 
 ---Moves each element of the gradients into [-most, most].
 ---@param params fnn.Optimizer|fnn.Module|fnn.Param[]
 ---@param most number
 function fnn.optim.clip_grad_value(params, most) end
+
+---Multiplies all gradients with a number.
+---@param params fnn.Optimizer|fnn.Module|fnn.Param[]
+---@param factor number
+function fnn.optim.scale_grad(params, factor) end
 
 ---Whether no gradient has an infinite element or NaN.
 ---@param params fnn.Optimizer|fnn.Module|fnn.Param[]
@@ -3016,16 +3042,37 @@ function Optimizer:grad_norm() end
 
 ---As optim.clip_grad_norm.
 ---@param most number
----@return number
+---@return number|fnn.Tensor
 function Optimizer:clip_grad_norm(most) end
 
 ---As optim.clip_grad_value.
 ---@param most number
 function Optimizer:clip_grad_value(most) end
 
+---As optim.scale_grad.
+---@param factor number
+function Optimizer:scale_grad(factor) end
+
 ---As optim.gradients_are_finite.
 ---@return boolean
 function Optimizer:gradients_are_finite() end
+
+---A scale that follows what it meets. scaler:scale(loss) multiplies a loss, or
+---each of a list; scaler:step(opt, ...) divides opt's gradients by the scale,
+---steps unless one of them is infinite or NaN, and returns whether it did;
+---scaler:unscale(opt) divides before, so that they can be clipped;
+---scaler:update(scale?) goes on, with less where a step was left out, with more
+---after interval steps without. scaler:get_scale(), scaler:is_enabled(),
+---scaler:state_dict() and scaler:load_state_dict(state). Of a card's gradients
+---one word is read each step.
+---init_scale: number = 65536  the first scale
+---growth: number = 2          what it grows by
+---backoff: number = 0.5       what it shrinks by
+---interval: integer = 2000    good steps before it grows
+---enabled: boolean = true     false: scale, step and update do nothing of it
+---@param options? table
+---@return table
+function fnn.optim.GradScaler(options) end
 
 ---A function that gives the optimizer the rate of a step, and returns it. Groups
 ---keep the ratios of their rates; the largest is the schedule's.

@@ -286,9 +286,9 @@ static void record (Tensor *y, Operands in, Operands read,
 /* act: a row whose derivative reads the result alone, or -1. */
 static Tensor *run (const char *op, Operands in, Operands read,
                     const fnn_ConvOptions *o, bool transposed, int act) {
+  ConvShape s = shape_of(op, read.x, read.w, o, transposed);
   Tensor *x = read.x = tensor_channels_last(read.x);
   Tensor *w = read.w = tensor_dense(read.w);
-  ConvShape s = shape_of(op, x, w, o, transposed);
   int64_t channels = transposed ? s.cin : s.cout;
   Tensor *y =
       result(x, (fnn_Dtype)x->dtype, channels, transposed ? s.in : s.out);

@@ -36,6 +36,20 @@ fnn.detect_anomaly(f: function, ...: any) -> any
   at each gradient and raises at the first that is infinite or not a number,
   with the name of the operation that made it. Slow: for finding a fault.
 
+fnn.autocast(f: function, options?: table, ...: any) -> any
+  Calls f with the arguments behind the options and returns its results. Inside,
+  matmul, linear layers, einsum and convolutions round their f32 operands to 16
+  bits, add up in f32 and give 16 bits; sums, norms, losses, softmax, exp, log
+  and powers take 16-bit operands as f32 (PyTorch's lists). Weights stay f32,
+  and so are their gradients. Call backward and the optimizer outside of f, or
+  inside: they are not changed by it. On the CPU products read rounded numbers
+  and give f32. The mode is restored when f raises. Yielding out of f raises.
+  dtype: string = "bf16"      or "f16", which wants optim.GradScaler, or "f32"
+  enabled: boolean = true     false: as if f were called alone
+
+fnn.autocast_dtype() -> string|nil
+  "bf16" or "f16" inside of fnn.autocast, else nil.
+
 fnn.is_grad_enabled() -> boolean
   Whether operations are recorded now.
 

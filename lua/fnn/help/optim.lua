@@ -162,9 +162,10 @@ optim.decay_groups(model: Module, options?: table) -> table[]
   (biases, what has one dimension, all of a normalization). options are of both.
   weight_decay: number = 0.01    of the first
 
-Optimizer:step(options?: table) -> number|nil
+Optimizer:step(options?: table) -> number|Tensor|nil
   Changes the weights by their gradients, which stay as they are. With options
-  it returns the Euclidean length of all gradients, scaled, before clipping.
+  it returns the Euclidean length of all gradients, scaled, before clipping: on
+  a card a tensor there, as clip_grad_norm.
   scale: number = 1    times the gradients: 1/k after k batches
   max_norm: number     the most that their length may be
 
@@ -242,12 +243,17 @@ as methods of an optimizer.
 optim.grad_norm(params: Optimizer|Module|Param[]) -> number
   The Euclidean length of all gradients together.
 
-optim.clip_grad_norm(params: Optimizer|Module|Param[], most: number) -> number
+optim.clip_grad_norm(params: Optimizer|Module|Param[], most: number)
+    -> number|Tensor
   Scales all gradients down so that their length is at most most; returns the
-  length before.
+  length before. Of gradients on a card it is a tensor there, which nobody has
+  waited for: norm:item() does.
 
 optim.clip_grad_value(params: Optimizer|Module|Param[], most: number)
   Moves each element of the gradients into [-most, most].
+
+optim.scale_grad(params: Optimizer|Module|Param[], factor: number)
+  Multiplies all gradients with a number.
 
 optim.gradients_are_finite(params: Optimizer|Module|Param[]) -> boolean
   Whether no gradient has an infinite element or NaN.
@@ -255,14 +261,43 @@ optim.gradients_are_finite(params: Optimizer|Module|Param[]) -> boolean
 Optimizer:grad_norm() -> number
   As optim.grad_norm.
 
-Optimizer:clip_grad_norm(most: number) -> number
+Optimizer:clip_grad_norm(most: number) -> number|Tensor
   As optim.clip_grad_norm.
 
 Optimizer:clip_grad_value(most: number)
   As optim.clip_grad_value.
 
+Optimizer:scale_grad(factor: number)
+  As optim.scale_grad.
+
 Optimizer:gradients_are_finite() -> boolean
   As optim.gradients_are_finite.
+
+# Scaling the loss
+
+Gradients in f16 vanish below 6e-8, so under fnn.autocast with dtype = "f16" the
+loss is multiplied with a large number and the gradients are divided by it:
+
+    scaler:scale(loss):backward()
+    scaler:step(opt)
+    scaler:update()
+
+bf16 has the range of f32 and needs none of it.
+
+optim.GradScaler(options?: table) -> table
+  A scale that follows what it meets. scaler:scale(loss) multiplies a loss, or
+  each of a list; scaler:step(opt, ...) divides opt's gradients by the scale,
+  steps unless one of them is infinite or NaN, and returns whether it did;
+  scaler:unscale(opt) divides before, so that they can be clipped;
+  scaler:update(scale?) goes on, with less where a step was left out, with more
+  after interval steps without. scaler:get_scale(), scaler:is_enabled(),
+  scaler:state_dict() and scaler:load_state_dict(state). Of a card's gradients
+  one word is read each step.
+  init_scale: number = 65536  the first scale
+  growth: number = 2          what it grows by
+  backoff: number = 0.5       what it shrinks by
+  interval: integer = 2000    good steps before it grows
+  enabled: boolean = true     false: scale, step and update do nothing of it
 
 # Schedules
 
