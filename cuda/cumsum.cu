@@ -2,8 +2,9 @@
 ** from the end; floats are summed in double.
 **
 ** A row is scanned by a few lanes, a warp or a block, chunk after chunk; of
-** columns a thread takes one.  Where these are few they go in pieces: the sums of the pieces come
-** first, then what lies before each, then the pieces themselves. */
+** columns a thread takes one.  Where these are few they go in pieces: the sums
+** of the pieces come first, then what lies before each, then the pieces
+** themselves. */
 
 #include "rows.h"
 

@@ -75,7 +75,8 @@ template <class real> struct Losses {
   __device__ inline real operator() (const real (&v)[INPUTS][V],
                                      int j) const {
     real u = row.third ? v[2][j] : (real)1;
-    return (row.weighed ? v[3][j] : (real)1) * loss_of(row, v[0][j], v[1][j], u);
+    real w = row.weighed ? v[3][j] : (real)1;
+    return w * loss_of(row, v[0][j], v[1][j], u);
   }
 };
 
