@@ -15,10 +15,12 @@ static const struct Symbol {
   const char *name;
   void *address;
 } symbols[] = {
-#define SYMBOL(name) { #name, (void *)name },
-  SYMBOL(cublasCreate_v2) SYMBOL(cublasSetStream_v2)
-      SYMBOL(cublasSetWorkspace_v2) SYMBOL(cublasSetMathMode)
-          SYMBOL(cublasGemmStridedBatchedEx)
+#define SYMBOL(name) #name, (void *)name
+  { SYMBOL(cublasCreate_v2) },
+  { SYMBOL(cublasSetStream_v2) },
+  { SYMBOL(cublasSetWorkspace_v2) },
+  { SYMBOL(cublasSetMathMode) },
+  { SYMBOL(cublasGemmStridedBatchedEx) },
 #undef SYMBOL
 };
 

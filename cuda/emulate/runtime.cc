@@ -20,71 +20,48 @@ static const struct {
   cudaError_t code;
   const char *name, *text;
 } names[] = {
-#define NAME(e, text) { e, #e, text },
-  NAME(cudaSuccess, "no error") NAME(
-      cudaErrorInvalidValue,
-      "invalid argument") NAME(cudaErrorMemoryAllocation, "out of memory")
-      NAME(cudaErrorInvalidConfiguration, "invalid configuration argument") NAME(
-          cudaErrorNoDevice,
-          "no CUDA-capable device is detected") NAME(cudaErrorInvalidDevice,
-                                                     "invalid device ordinal")
-          NAME(cudaErrorInvalidResourceHandle, "invalid resource handle") NAME(
-              cudaErrorIllegalState,
-              "the operation cannot be "
-              "performed in the present "
-              "state") NAME(cudaErrorNotReady,
-                            "device not "
-                            "ready") NAME(cudaErrorIllegalAddress,
-                                          "an illegal memory access was "
-                                          "encountered")
-              NAME(cudaErrorLaunchTimeout,
-                   "the launch timed out and was "
-                   "terminated") NAME(cudaErrorMisalignedAddress,
-                                      "misaligned address")
-                  NAME(cudaErrorLaunchFailure, "unspecified launch failure") NAME(
-                      cudaErrorNotSupported,
-                      "operation not "
-                      "supported") NAME(cudaErrorStreamCaptureUnsupported,
-                                        "operation not "
-                                        "permitted when "
-                                        "stream is "
-                                        "capturing")
-                      NAME(cudaErrorStreamCaptureInvalidated,
-                           "operation failed due to a previous error during "
-                           "capture") NAME(cudaErrorStreamCaptureMerge,
-                                           "operation would result in a merge "
-                                           "of separate capture sequences")
-                          NAME(cudaErrorStreamCaptureUnmatched,
-                               "capture was not ended in the same stream as "
-                               "it began") NAME(cudaErrorStreamCaptureUnjoined,
-                                                "capturing stream has "
-                                                "unjoined work")
-                              NAME(cudaErrorStreamCaptureIsolation,
-                                   "dependency created on uncaptured work in "
-                                   "another stream")
-                                  NAME(cudaErrorStreamCaptureImplicit,
-                                       "operation would make the legacy "
-                                       "stream depend on a capturing "
-                                       "blocking stream")
-                                      NAME(
-                                          cudaErrorCapturedEvent,
-                                          "operation not permitted on an "
-                                          "event last recorded in a capturing "
-                                          "stream")
-                                          NAME(
-                                              cudaErrorStreamCaptureWrongThread,
-                                              "attempt to terminate a "
-                                              "thread-local capture sequence "
-                                              "from another "
-                                              "thread")
-                                              NAME(
-                                                  cudaErrorGraphExecUpdateFailure,
-                                                  "the graph update was not "
-                                                  "performed because it "
-                                                  "included changes which "
-                                                  "violated constraints "
-                                                  "specific to instantiated "
-                                                  "graph update")
+#define NAME(e) e, #e
+  { NAME(cudaSuccess), "no error" },
+  { NAME(cudaErrorInvalidValue), "invalid argument" },
+  { NAME(cudaErrorMemoryAllocation), "out of memory" },
+  { NAME(cudaErrorInvalidConfiguration), "invalid configuration argument" },
+  { NAME(cudaErrorInsufficientDriver),
+    "CUDA driver version is insufficient for CUDA runtime version" },
+  { NAME(cudaErrorNoDevice), "no CUDA-capable device is detected" },
+  { NAME(cudaErrorInvalidDevice), "invalid device ordinal" },
+  { NAME(cudaErrorInvalidResourceHandle), "invalid resource handle" },
+  { NAME(cudaErrorIllegalState),
+    "the operation cannot be performed in the present state" },
+  { NAME(cudaErrorNotReady), "device not ready" },
+  { NAME(cudaErrorIllegalAddress),
+    "an illegal memory access was encountered" },
+  { NAME(cudaErrorLaunchTimeout), "the launch timed out and was terminated" },
+  { NAME(cudaErrorMisalignedAddress), "misaligned address" },
+  { NAME(cudaErrorLaunchFailure), "unspecified launch failure" },
+  { NAME(cudaErrorNotSupported), "operation not supported" },
+  { NAME(cudaErrorStreamCaptureUnsupported),
+    "operation not permitted when stream is capturing" },
+  { NAME(cudaErrorStreamCaptureInvalidated),
+    "operation failed due to a previous error during capture" },
+  { NAME(cudaErrorStreamCaptureMerge),
+    "operation would result in a merge of separate capture sequences" },
+  { NAME(cudaErrorStreamCaptureUnmatched),
+    "capture was not ended in the same stream as it began" },
+  { NAME(cudaErrorStreamCaptureUnjoined),
+    "capturing stream has unjoined work" },
+  { NAME(cudaErrorStreamCaptureIsolation),
+    "dependency created on uncaptured work in another stream" },
+  { NAME(cudaErrorStreamCaptureImplicit),
+    "operation would make the legacy stream depend on a capturing blocking "
+    "stream" },
+  { NAME(cudaErrorCapturedEvent), "operation not permitted on an event last "
+                                  "recorded in a capturing stream" },
+  { NAME(cudaErrorStreamCaptureWrongThread),
+    "attempt to terminate a thread-local capture sequence from another "
+    "thread" },
+  { NAME(cudaErrorGraphExecUpdateFailure),
+    "the graph update was not performed because it included changes which "
+    "violated constraints specific to instantiated graph update" },
 #undef NAME
 };
 
