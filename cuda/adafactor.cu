@@ -36,11 +36,6 @@ template <class T> struct Matrices {
   double step, small, most;
 };
 
-/* min64 is a function of the host. */
-static __device__ inline int64_t lesser (int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
 static __device__ inline double warp_sum (double v) {
   for (int d = WARP / 2; d > 0; d /= 2)
     v += __shfl_xor_sync(0xffffffffu, v, d);

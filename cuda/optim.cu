@@ -37,11 +37,6 @@ typedef struct Chunks {
   bool wide; /* its arrays begin at boundaries of four elements */
 } Chunks;
 
-/* min64 is a function of the host. */
-static __device__ inline int64_t lesser (int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
 /* The entry whose chunk this block has. */
 template <class E> static __device__ inline const E &entry_of (const E *table,
                                                                int n) {
