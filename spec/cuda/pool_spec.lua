@@ -108,8 +108,8 @@ describe("#cuda pool", function ()
     for _, l in ipairs { fnn.nn.MaxPool2d(3, { stride = 2, padding = 1 }),
                          fnn.nn.AvgPool2d(2), fnn.nn.AdaptiveAvgPool2d(1),
                          fnn.nn.AdaptiveMaxPool2d(2) } do
-      device.all("layer", function (v) return l(v) end, { randn(1, 2, 4, 8, 9) },
-                 { dtypes = few })
+      device.all("layer", function (v) return l(v) end,
+                 { randn(1, 2, 4, 8, 9) }, { dtypes = few })
     end
   end)
 end)
