@@ -42,8 +42,7 @@ Tensor *gradient_squares (int n, fnn_Param *const *p, Tensor *sum) {
 }
 
 /* The norm of what has these squares; and the factor that clips it. */
-static Tensor *norm_of (const Tensor *squares, double most,
-                        Tensor **factor) {
+static Tensor *norm_of (const Tensor *squares, double most, Tensor **factor) {
   Tensor *norm = tensor_like(squares), *f = tensor_like(squares);
   kernel(norm, norm_factor)(f, norm, squares, 1, most);
   if (factor != NULL) *factor = f;
