@@ -219,8 +219,8 @@ static int optimizer_step (lua_State *L) {
     return 0;
   }
   void **box = newbox(L, TENSOR);
-  guard(L, *box = fnn_retain(fnn_optimizer_step_clipped_later(o, scale,
-                                                              most)));
+  guard(L,
+        *box = fnn_retain(fnn_optimizer_step_clipped_later(o, scale, most)));
   push_norm(L, box);
   return 1;
 }

@@ -330,9 +330,8 @@ FNN_API double fnn_optimizer_step_clipped (fnn_Optimizer *o, double scale,
                                            double most);
 /* The same without waiting for a device: the norm is an f64 tensor without
 ** dims there, to be read when it is wanted. */
-FNN_API fnn_Tensor *fnn_optimizer_step_clipped_later (fnn_Optimizer *o,
-                                                      double scale,
-                                                      double most);
+FNN_API fnn_Tensor *
+fnn_optimizer_step_clipped_later (fnn_Optimizer *o, double scale, double most);
 FNN_API void fnn_optimizer_zero_grad (fnn_Optimizer *o);
 FNN_API const char *fnn_optimizer_name (const fnn_Optimizer *o);
 FNN_API int fnn_optimizer_groups (const fnn_Optimizer *o);

@@ -16,7 +16,8 @@ local function assert_near(a, list, tolerance)
   local flat = a:to("f32"):reshape(-1):totable()
   assert.equal(#list, #flat)
   for i, v in ipairs(list) do
-    assert.is_true(math.abs(v - flat[i]) <= tolerance * math.max(1, math.abs(v)),
+    local most = tolerance * math.max(1, math.abs(v))
+    assert.is_true(math.abs(v - flat[i]) <= most,
                    ("element %d: %g, not %g"):format(i, flat[i], v))
   end
 end
@@ -154,7 +155,9 @@ describe("autocast", function ()
 
   it("passes arguments and results, and ends", function ()
     assert.is_nil(fnn.autocast_dtype())
-    local function all(...) return fnn.autocast_dtype(), select("#", ...), ... end
+    local function all(...)
+      return fnn.autocast_dtype(), select("#", ...), ...
+    end
     assert.same({ "bf16", 0 }, { fnn.autocast(all) })
     assert.same({ "f16", 2, 7, 8 },
                 { fnn.autocast(all, { dtype = "f16" }, 7, 8) })

@@ -257,8 +257,8 @@ typedef struct Operands {
   Tensor *x, *w, *b;
 } Operands;
 
-static void record (Tensor *y, Operands in, Operands read,
-                    const ConvShape *s, bool transposed, int act) {
+static void record (Tensor *y, Operands in, Operands read, const ConvShape *s,
+                    bool transposed, int act) {
   static const Rule rules[2][4] = {
     { { "conv", conv_back },
       { "conv1d", conv_back },
@@ -269,9 +269,9 @@ static void record (Tensor *y, Operands in, Operands read,
       { "conv_transpose2d", conv_back },
       { "conv_transpose3d", conv_back } },
   };
-  Node *n = graph_record(y, &rules[transposed][in.w->ndim - 2],
-                         in.b != NULL ? 3 : 2,
-                         (Tensor *[]){ in.x, in.w, in.b }, 3);
+  Node *n =
+      graph_record(y, &rules[transposed][in.w->ndim - 2], in.b != NULL ? 3 : 2,
+                   (Tensor *[]){ in.x, in.w, in.b }, 3);
   if (n == NULL) return;
   Conv *c = object_new(&conv_type, sizeof *c);
   c->s = *s;

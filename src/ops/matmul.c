@@ -258,8 +258,8 @@ static void linear_back (Node *n, Tensor *gy) {
   }
   gz = as_rows(gz);
   if (graph_wants(n, 0)) {
-    Tensor *gx = product(gz, graph_saved(n, 1), autocast_gradient(n, 0, gy),
-                         &plain);
+    Tensor *gx =
+        product(gz, graph_saved(n, 1), autocast_gradient(n, 0, gy), &plain);
     int ndim = graph_shape(n, 0, &shape);
     graph_give(n, 0, view_fold(gx, ndim, shape));
   }
@@ -324,8 +324,8 @@ Tensor *fnn_linear (Tensor *x, Tensor *w, Tensor *b, int act) {
     l = (Layer){ x, w, b };
     read = (Layer){ autocast_data(x), autocast_data(w), b };
     t = result_dtype("linear", read.x, read.w);
-    if (b != NULL) read.b = dtype_is_compute(t) ? tensor_convert(b, t)
-                                                : autocast_data(b);
+    if (b != NULL)
+      read.b = dtype_is_compute(t) ? tensor_convert(b, t) : autocast_data(b);
   } else {
     l = (Layer){ operand(x, t), operand(w, t), b };
     if (b != NULL) l.b = fnn_cast(b, t);
