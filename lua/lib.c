@@ -335,10 +335,10 @@ static void open_library (lua_State *L, const fnn_Host *host) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, &lib_key);
   lua_pushcclosure(L, open_parts, 1);
   lua_call(L, 0, 1);
-  lua_pushliteral(L, FNN_VERSION);
-  lua_setfield(L, LUA_REGISTRYINDEX, version_key);
   lua_pushvalue(L, -1);
   lua_setfield(L, LUA_REGISTRYINDEX, table_key);
+  lua_pushliteral(L, FNN_VERSION); /* last: it says that all is there */
+  lua_setfield(L, LUA_REGISTRYINDEX, version_key);
 }
 
 void fnn_openlibs (lua_State *L, const fnn_Host *host) {

@@ -8,6 +8,7 @@
 
 typedef enum OptionKind {
   OPTION_NUMBER,
+  OPTION_SHARE, /* a number from 0 to 1 */
   OPTION_INTEGER,
   OPTION_BOOLEAN,
   OPTION_TENSOR
@@ -97,6 +98,8 @@ static fnn_Tensor *call_nll (fnn_Tensor *const *x, const Value *o,
   { name, OPTION_NUMBER, v, least, false }
 #define ABOVE(name, v, least) \
   { name, OPTION_NUMBER, v, least, true }
+#define SHARE(name, v) \
+  { name, OPTION_SHARE, v, 0, false }
 #define INTEGER(name, v) \
   { name, OPTION_INTEGER, v, 0, false }
 #define BOOLEAN(name, v) \
@@ -112,7 +115,7 @@ static fnn_Tensor *call_nll (fnn_Tensor *const *x, const Value *o,
 
 static const Loss losses[] = {
   LOSS(cross_entropy, 2, 1u << 1, WEIGHT("weight"),
-       INTEGER("ignore_index", -100), NUMBER("label_smoothing", 0, 0)),
+       INTEGER("ignore_index", -100), SHARE("label_smoothing", 0)),
   LOSS(nll, 2, 1u << 1, WEIGHT("weight"), INTEGER("ignore_index", -100)),
   LOSS(mse, 2, 0),
   LOSS(l1, 2, 0),
@@ -178,9 +181,18 @@ static double opt_least (lua_State *L, int at, const Option *o) {
   return v;
 }
 
+static double opt_share (lua_State *L, int at, const Option *o) {
+  double v = opt_number(L, at, o->name, o->fallback);
+  if (!(v >= 0 && v <= 1))
+    raise_option(L, "option '%s': expected a number from 0 to 1, got %f",
+                 o->name, v);
+  return v;
+}
+
 static void read_option (lua_State *L, const Option *o, int at, Value *v) {
   switch (o->kind) {
     case OPTION_NUMBER: v->number = opt_least(L, at, o); return;
+    case OPTION_SHARE: v->number = opt_share(L, at, o); return;
     case OPTION_INTEGER:
       v->integer = opt_integer(L, at, o->name, (int64_t)o->fallback);
       return;

@@ -202,6 +202,10 @@ describe("losses", function ()
       nn.CrossEntropyLoss { label_smothing = 0.1 }
     end, "CrossEntropyLoss: unknown option 'label_smothing' (did you mean " ..
          "'label_smoothing'?)", 1, true)
+    assert.error_matches(function ()
+      nn.CrossEntropyLoss { label_smoothing = 1.5 }
+    end, "CrossEntropyLoss: option 'label_smoothing': expected a number " ..
+         "from 0 to 1, got 1.5", 1, true)
     assert.error_matches(function () nn.MSELoss { weight = 1 } end,
                          "MSELoss: unknown option 'weight'", 1, true)
   end)
