@@ -161,7 +161,7 @@ static __global__ void turn (Y *y, const X *x, int64_t rows, int64_t cols,
       int64_t c = c0 + i, r = r0 + threadIdx.x;
       if (r < rows && c < cols) to[c * rows + r] = (Y)tile[threadIdx.x][i];
     }
-    __syncthreads();
+    __syncthreads(); /* not needed by a block's last tile */
   }
 }
 

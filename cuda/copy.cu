@@ -57,7 +57,7 @@ static __global__ void copy_transposed (T *y, const T *x, Tiles t) {
       if (j + k < t.size[1] && i + lane < t.size[0])
         y[oy + (int32_t)(j + k) * t.y_step + (int32_t)(i + lane)] =
             tile[lane][k];
-    __syncthreads();
+    __syncthreads(); /* not needed by a block's last tile */
   }
 }
 

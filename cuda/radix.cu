@@ -34,8 +34,7 @@ static __global__ void count_digits (const K *key, uint32_t *counts,
       atomicAdd(&count[digit(key[line * n + i], shift)], 1u);
     __syncthreads();
     counts[(line * DIGITS + threadIdx.x) * tiles + blockIdx.x] =
-        count[threadIdx.x];
-    __syncthreads();
+        count[threadIdx.x]; /* its own: it may be cleared at once */
   }
 }
 
@@ -57,7 +56,7 @@ static __device__ inline void start_warps (uint32_t (*at)[DIGITS],
                                            const uint32_t *totals,
                                            int64_t tiles) {
   int d = threadIdx.x;
-  uint32_t all, start = block_scan(totals[d], &all);
+  uint32_t all, start = block_scan(totals[d], &all); /* a barrier, too */
   start += counts[d * tiles + blockIdx.x];
   for (int w = 0; w < WARPS; w++) {
     uint32_t count = at[w][d];
@@ -102,12 +101,11 @@ static __global__ void move_pairs (Pairs<K> p, const uint32_t *counts,
     __syncthreads();
     for (int64_t i = from + lane; i < end; i += 32)
       atomicAdd(&at[warp][digit(p.key[line * p.n + i], shift)], 1u);
-    __syncthreads();
     start_warps(at, counts + line * DIGITS * tiles, totals + line * DIGITS,
                 tiles);
     __syncthreads();
     move_warp(p, at[warp], line, from, end, shift);
-    __syncthreads();
+    __syncthreads(); /* not needed by the first gridDim.y lines */
   }
 }
 

@@ -182,6 +182,7 @@ void emu_run (const char *name, dim3 grid, dim3 block, size_t shared,
               true);
     return;
   }
+  if (s != NULL) s->computes = true;
   enqueue(s, [=] {
     now.name = name;
     now.grid = grid;

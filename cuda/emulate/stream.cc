@@ -2,7 +2,8 @@
 **
 ** Work is done when it is asked for; EMU_LAZY=1 holds it back until something
 ** waits for it, which shows what was not waited for.  A query then does one
-** piece of what is held, so that who polls gets on. */
+** piece of what is held, so that who polls gets on.  With EMU_LAZY=2 streams
+** on which no kernel was launched do not hold back: copies overtake kernels. */
 
 #include "machine.h"
 
@@ -29,8 +30,9 @@ namespace emu {
 CUstream_st stream0;
 static std::set<CUstream_st *> streams;
 
-static bool lazy () {
-  static const bool is = getenv("EMU_LAZY") != NULL;
+static int lazy () {
+  static const char *s = getenv("EMU_LAZY");
+  static const int is = s == NULL ? 0 : s[0] == '2' ? 2 : 1;
   return is;
 }
 
@@ -80,6 +82,7 @@ cudaError_t enqueue (cudaStream_t s, Work w) {
   }
   if (s->blocking) drain(&stream0);
   s->queue.push_back(std::move(w));
+  if (lazy() == 2 && !s->computes) drain(s);
   return cudaSuccess;
 }
 

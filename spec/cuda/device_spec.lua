@@ -64,6 +64,14 @@ describe("a card", function ()
     fnn.synchronize "cuda"
   end)
 
+  it("says at a synchronization what went wrong before it", function ()
+    local ids = fnn.tensor({ 7 }, { dtype = "i64", device = "cuda" })
+    fnn.ones(3, { device = "cuda" }):index_select(1, ids)
+    assert.error_matches(function () fnn.synchronize "cuda" end,
+                         "id 7 at position 1 is out of range for 3 rows")
+    fnn.synchronize "cuda"
+  end)
+
   it("takes new tensors as the default device", function ()
     fnn.set_default_device "cuda"
     assert.equal("cuda:0", fnn.default_device())

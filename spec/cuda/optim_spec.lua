@@ -246,6 +246,28 @@ describe("gradients at large on cuda", function ()
     end
   end)
 
+  test("take steps that nobody waits for", function ()
+    local function run(d)
+      local p = fnn.Param(numbers({ 40 }, 1, "f32"):to(d))
+      local q = fnn.Param(numbers({ 7 }, 2, "f32"):to(d))
+      local one = optim.Adam({ p }, { lr = 0.1 })
+      local other = optim.SGD({ q }, { lr = 0.5 })
+      for k = 1, 12 do
+        one:set_lr(0.1 / k)
+        other:set_lr(0.5 / k)
+        p:set_grad(numbers({ 40 }, k, "f32"):to(d))
+        q:set_grad(numbers({ 7 }, k + 20, "f32"):to(d))
+        one:step()
+        other:step()
+      end
+      return p:value():to "cpu", q:value():to "cpu"
+    end
+    local p, q = run(device.name)
+    local want_p, want_q = run "cpu"
+    assert_close(p, want_p, 1e-5, "Adam")
+    assert_close(q, want_q, 1e-5, "SGD")
+  end)
+
   test("are looked through for what is not finite", function ()
     local list = all(device.name, "f32")
     assert.is_true(optim.gradients_are_finite(list))
