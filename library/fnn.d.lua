@@ -3442,11 +3442,12 @@ function fnn.evaluate(model, data, options) end
 ---anew. All that f needs each time must be in it (zero_grad too); what it reads
 ---from outside must stay where it is: write into a tensor (copy_), do not
 ---replace it. In f, reading a value (item, totable), copying from or to the
----host, a scheduler, an average's update and an optimizer written in Lua raise:
----call them outside. An error ends the recording; the gradients then have no
----values that mean anything.
+---host, seeding, a scheduler, an average's update, a GradScaler and an optimizer
+---written in Lua raise: call them outside. An error ends the recording; the
+---gradients then have no values that mean anything.
 ---warmup: integer = 2    calls of f before the recording
----device: string         the card; the default device if left out
+---device: string         the card; if left out, the default device, or where
+---                       the first argument on a card is
 ---@param f function
 ---@param options? table
 ---@return function
