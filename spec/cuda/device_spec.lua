@@ -53,6 +53,13 @@ if not device.there() then return end
 describe("a card", function ()
   after_each(function () fnn.set_default_device "cpu" end)
 
+  it("has gradcheck and summary look at what is there", function ()
+    local x = fnn.rand({ 3 }, { dtype = "f64", device = "cuda" })
+    assert.is_true((fnn.gradcheck(function (v) return v:exp():sum() end, x)))
+    local text = tostring(fnn.summary(nn.Linear(3, 2):to "cuda", { 1, 3 }))
+    assert.matches("Linear", text)
+  end)
+
   it("tells of itself", function ()
     assert.equal("cuda:0", fnn.device "cuda")
     assert.equal("cuda:0", fnn.best_device())
