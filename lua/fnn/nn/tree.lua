@@ -199,7 +199,8 @@ end
 function methods:to (...)
   local dtype, device = read_to(nil, nil, ...)
   if dtype and not floats[dtype] then
-    raise("to: expected a float dtype for a model, got '%s'", dtype)
+    raise("to: expected a float dtype for a model, or a device (cpu or " ..
+          "cuda:N), got '%s'", dtype)
   end
   if device then fnn.zeros({ 0 }, { device = device }) end  -- is there one?
   local moved = {}
