@@ -3513,6 +3513,8 @@ function Network:loss(name) end
 function Network:optimizer(name, options) end
 
 ---Trains on rows x with targets y; options and result are those of fnn.fit.
+---Where its option device puts the network, it stays; the methods below copy
+---their rows there.
 ---@param x fnn.Tensor|table
 ---@param y fnn.Tensor|table
 ---@param options? table

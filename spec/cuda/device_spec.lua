@@ -140,4 +140,39 @@ describe("a card", function ()
     both(function () return fnn.cat { x, y } end)
     both(function () y:copy_(x) end)
   end)
+
+  it("has derivatives in Lua give gradients where the arguments are",
+     function ()
+    local Half = fnn.Function "Half"
+    function Half.forward(_, x) return x / 2 end
+    function Half.backward(_, gy) return gy / 2 end
+    local p = fnn.Param(fnn.ones(3):to "cuda")
+    Half(p):sum():backward()
+    assert.same({ 0.5, 0.5, 0.5 }, p:grad():totable())
+    function Half.backward(_, gy) return (gy / 2):to "cpu" end
+    fails("backward: Half gave input 1 a gradient on cpu %(expected cuda:0%)",
+          function () Half(p):sum():backward() end)
+    fails("Half gave input 1 a gradient on cpu %(expected cuda:0%)",
+          function () Half(p * 1):sum():backward() end)
+  end)
+
+  it("keeps a Network that was trained there", function ()
+    local net = fnn.Network { seed = 1 }:input_size(2):dense(8, "tanh")
+                  :dense(1, "sigmoid"):loss "bce"
+    local x, y = { { 0, 0 }, { 0, 1 }, { 1, 0 }, { 1, 1 } }, { 0, 1, 1, 0 }
+    local o = { epochs = 1, progress = false, device = "cuda" }
+    net:fit(x, y, o)
+    o.device = nil
+    net:fit(fnn.tensor(x), y, o)
+    assert.equal("cuda:0", net.model:parameters()[1]:device())
+    assert.equal("cuda:0", net:predict(x):device())
+    assert.equal("cuda:0", net:forward(fnn.tensor(x)):device())
+    assert.same({ 1 }, net:predict { 0, 1 }:shape())
+    local right = net:accuracy(x, y)
+    local table_of = net:confusion_matrix(x, fnn.tensor(y)):to "cpu"
+    net.model:to "cpu"
+    assert.equal("cpu", net:predict(x):device())
+    assert.equal(right, net:accuracy(x, y))
+    assert.same(net:confusion_matrix(x, y):totable(), table_of:totable())
+  end)
 end)
