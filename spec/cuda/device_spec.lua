@@ -29,6 +29,12 @@ describe("without a card too", function ()
     end
   end)
 
+  it("x:to names what it takes", function ()
+    fails("to: expected a dtype %(bool, .*%) or a device %(cpu or cuda:N%), " ..
+          "got 'gpu'", function () fnn.ones(2):to "gpu" end)
+    fails("unknown device 'cudaa'", function () fnn.ones(2):to "cudaa" end)
+  end)
+
   it("a card that is not there says why", function ()
     local ok, message = pcall(fnn.device, "cuda:9")
     assert.is_false(ok)
