@@ -162,6 +162,15 @@ describe("a card", function ()
           function () Half(p * 1):sum():backward() end)
   end)
 
+  it("gives no gradient to a Param that went away", function ()
+    local p = fnn.Param(fnn.ones(2):to "cuda")
+    local loss = (p * 3):sum()
+    p:to "cpu"
+    fails("backward: mul gave input 1 a gradient on cuda:0 %(expected cpu%)",
+          function () loss:backward() end)
+    assert.is_nil(p:grad())
+  end)
+
   it("keeps a Network that was trained there", function ()
     local net = fnn.Network { seed = 1 }:input_size(2):dense(8, "tanh")
                   :dense(1, "sigmoid"):loss "bce"

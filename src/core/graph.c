@@ -521,8 +521,11 @@ void graph_give (Node *n, int i, Tensor *gx) {
   g = tensor_convert(g, graph_dtype(n, i));
   if (context_now->anomaly) check_finite(n, i, g);
   Walk *w = context_now->walk;
-  if (s->type == &param_type) give_param(w, (Param *)s, g);
-  else {
+  if (s->type == &param_type) {
+    Param *p = (Param *)s;
+    check_place(n, i, g, p->value->storage->device); /* or it moved since */
+    give_param(w, p, g);
+  } else {
     check_free(w, (Node *)s);
     accumulate(&((Node *)s)->gy, g);
     push(w, (Node *)s);
