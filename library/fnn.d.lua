@@ -1521,7 +1521,7 @@ function Module:zero_grad() end
 function Module:apply(f) end
 
 ---Moves parameters and buffers to a device or dtype. Params keep their identity,
----integers their dtype.
+---integers their dtype. Where there is no room for all of it nothing is moved.
 ---@param ... string|table
 ---@return fnn.Module
 function Module:to(...) end
@@ -3399,7 +3399,7 @@ function Loader:cursor() end
 ---Trains the model and returns a list of what was seen in each epoch that ran:
 ---tables of epoch, loss, lr, val_loss and the metrics by their names, those of
 ---the validation as val_NAME; means over the items. The model is left in
----evaluation, as by model:eval().
+---evaluation, as by model:eval(). A mean loss that is infinite or nan raises.
 ---loss: function                 of outputs and targets: nn.cross_entropy
 ---epochs: integer = 1
 ---batch_size: integer = 32       of a dataset; a loader has its own

@@ -14,7 +14,7 @@ fnn.fit(model: Module, data: Dataset|Loader|table, options?: table) -> table
   Trains the model and returns a list of what was seen in each epoch that ran:
   tables of epoch, loss, lr, val_loss and the metrics by their names, those of
   the validation as val_NAME; means over the items. The model is left in
-  evaluation, as by model:eval().
+  evaluation, as by model:eval(). A mean loss that is infinite or nan raises.
   loss: function                 of outputs and targets: nn.cross_entropy
   epochs: integer = 1
   batch_size: integer = 32       of a dataset; a loader has its own
