@@ -1521,7 +1521,7 @@ function Module:zero_grad() end
 function Module:apply(f) end
 
 ---Moves parameters and buffers to a device or dtype. Params keep their identity,
----integers their dtype.
+---integers their dtype. Where there is no room for all of it nothing is moved.
 ---@param ... string|table
 ---@return fnn.Module
 function Module:to(...) end
@@ -3399,7 +3399,7 @@ function Loader:cursor() end
 ---Trains the model and returns a list of what was seen in each epoch that ran:
 ---tables of epoch, loss, lr, val_loss and the metrics by their names, those of
 ---the validation as val_NAME; means over the items. The model is left in
----evaluation, as by model:eval().
+---evaluation, as by model:eval(). A mean loss that is infinite or nan raises.
 ---loss: function                 of outputs and targets: nn.cross_entropy
 ---epochs: integer = 1
 ---batch_size: integer = 32       of a dataset; a loader has its own
@@ -3442,11 +3442,12 @@ function fnn.evaluate(model, data, options) end
 ---anew. All that f needs each time must be in it (zero_grad too); what it reads
 ---from outside must stay where it is: write into a tensor (copy_), do not
 ---replace it. In f, reading a value (item, totable), copying from or to the
----host, a scheduler, an average's update and an optimizer written in Lua raise:
----call them outside. An error ends the recording; the gradients then have no
----values that mean anything.
+---host, seeding, a scheduler, an average's update, a GradScaler and an optimizer
+---written in Lua raise: call them outside. An error ends the recording; the
+---gradients then have no values that mean anything.
 ---warmup: integer = 2    calls of f before the recording
----device: string         the card; the default device if left out
+---device: string         the card; if left out, the default device, or where
+---                       the first argument on a card is
 ---@param f function
 ---@param options? table
 ---@return function
@@ -3512,6 +3513,8 @@ function Network:loss(name) end
 function Network:optimizer(name, options) end
 
 ---Trains on rows x with targets y; options and result are those of fnn.fit.
+---Where its option device puts the network, it stays; the methods below copy
+---their rows there.
 ---@param x fnn.Tensor|table
 ---@param y fnn.Tensor|table
 ---@param options? table

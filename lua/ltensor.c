@@ -379,6 +379,18 @@ static int tensor_order (lua_State *L) {
   return 1;
 }
 
+/* The dtype at i, where a device may be as well. */
+static fnn_Dtype checkdtype_to (lua_State *L, int i) {
+  const char *s = lua_tostring(L, i);
+  for (int t = FNN_BOOL; t <= FNN_F64; t++)
+    if (strcmp(s, fnn_dtype_name((fnn_Dtype)t)) == 0) return (fnn_Dtype)t;
+  raise_error(L,
+              "to: expected a dtype (bool, u8, i32, i64, f16, bf16, f32 or "
+              "f64) or a device (cpu or cuda:N), got '%s'",
+              s);
+  return FNN_F32;
+}
+
 /* x:to("f64"), x:to("cuda"), x:to{ dtype =, device = }: x itself, detached
 ** from nothing, when there is nothing to do. */
 static int tensor_to (lua_State *L) {
@@ -395,7 +407,7 @@ static int tensor_to (lua_State *L) {
     const char *s = luaL_checkstring(L, i);
     if (strncmp(s, "cpu", 3) == 0 || strncmp(s, "cuda", 4) == 0)
       d = checkdevice(L, i);
-    else t = checkdtype(L, i);
+    else t = checkdtype_to(L, i);
   }
   void **box = newbox(L, TENSOR);
   guard(L, *box = fnn_retain(fnn_to_device(fnn_cast(x, t), d)));

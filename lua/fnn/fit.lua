@@ -179,6 +179,16 @@ local function validate (model, o, stats)
   for key, v in pairs(found) do stats["val_" .. key] = v end
 end
 
+-- Raises when the mean loss of an epoch is no number to go on with.
+local function check_loss (stats, o)
+  local loss = stats.loss
+  if loss and loss - loss ~= 0 then
+    raise("fit: the loss of epoch %d of %d is %s: the data may hold such " ..
+          "numbers, or the rate be too high (option 'clip' bounds gradients)",
+          stats.epoch, o.epochs, loss ~= loss and "nan" or tostring(loss))
+  end
+end
+
 -- One time through the data, from this step on; returns the next.
 local function train (model, opt, loader, o, epoch, step, schedule, stats)
   local means, first = new_means(o), step
@@ -191,6 +201,7 @@ local function train (model, opt, loader, o, epoch, step, schedule, stats)
     if o.progress then fnn.progress(what, step - first, #loader) end
   end
   means.into(stats)
+  check_loss(stats, o)
   return step
 end
 

@@ -14,7 +14,8 @@ local function weighted(f, params, w)
   for i, p in ipairs(params) do x[i] = p:value() end
   local y = f(unpack(x))
   if not w then
-    w = fnn.uniform(0.5, 1.5, y:shape(), { dtype = "f64" })
+    local like = { dtype = "f64", device = y:device() }
+    w = fnn.uniform(0.5, 1.5, y:shape(), like)
   end
   return (y * w):sum(), w
 end

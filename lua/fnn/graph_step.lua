@@ -62,6 +62,15 @@ local function record(f, places, device)
   return recording, pack(unpack(results, 2, results.n))
 end
 
+-- The card of the first argument that is on one, or "cpu".
+local function device_of(arguments)
+  for i = 1, arguments.n do
+    local x = arguments[i]
+    if fnn.is_tensor(x) and x:device() ~= "cpu" then return x:device() end
+  end
+  return "cpu"
+end
+
 local defaults = { warmup = 2, device = false }
 local types = { device = "string" }
 
@@ -75,10 +84,16 @@ local function graph_step(f, opts)
     raise "graph_step: warmup must be a whole number from 1"
   end
   local device = fnn.device(o.device or fnn.default_device())
-  if device == "cpu" then return f end
+  if device == "cpu" and (o.device or fnn.best_device() == "cpu") then
+    return f
+  end
   local calls, recording, places, results = 0, nil, nil, nil
   return function (...)
     local arguments = pack(...)
+    if device == "cpu" then
+      device = device_of(arguments)
+      if device == "cpu" then return f(...) end
+    end
     if calls < o.warmup or recording and not fits(places, arguments) then
       calls = calls + 1
       return f(...)

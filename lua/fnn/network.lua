@@ -132,6 +132,9 @@ local function as_tensor (what, v)
   return x
 end
 
+-- Where the network is, as fit's option device or self.model:to may have it.
+local function device_of (self) return self.model[1].weight:device() end
+
 -- Rows of inputs, and whether v was one item; or nil and what is wrong.
 local function inputs_of (self, v)
   if #self.activations == 0 then return nil, "Network: it has no layers yet" end
@@ -213,6 +216,9 @@ function Network:fit (x, y, options)
     self.model:parameters(), self.optimizer_options)
   o.loss, o.optimizer = losses[self.loss_name].f, self.opt
   o.seed = o.seed or self.seed
+  if not o.device and device_of(self) ~= "cpu" then
+    o.device = device_of(self)
+  end
   o.metrics = behind(activation, o.metrics or {})
   if o.validation then o.validation = { rows(self, unpack(o.validation)) } end
   local history = fnn.fit(model, { inputs, targets }, o)
@@ -235,8 +241,15 @@ end
 -- =======================================================
 
 local function outputs_of (self, x, single)
+  x = x:to(device_of(self))
   local y = fnn.no_grad(function () return self.model(x) end)
   return single and y:squeeze(1) or y
+end
+
+-- The outputs for rows x, and their targets beside them.
+local function compared (self, x, y)
+  local inputs, targets = rows(self, x, y)
+  return outputs_of(self, inputs), targets:to(device_of(self))
 end
 
 -- The outputs for one item or for rows; raises when they do not fit.
@@ -255,15 +268,13 @@ end
 
 -- The share of rows that it gets right.
 function Network:accuracy (x, y)
-  local inputs, targets = rows(self, x, y)
-  return metrics.accuracy(outputs_of(self, inputs), targets)
+  return metrics.accuracy(compared(self, x, y))
 end
 
 -- How often each actual class was predicted as each: counts (actual,
 -- predicted).
 function Network:confusion_matrix (x, y)
-  local inputs, targets = rows(self, x, y)
-  return metrics.confusion(outputs_of(self, inputs), targets)
+  return metrics.confusion(compared(self, x, y))
 end
 
 function meta:__tostring ()

@@ -29,6 +29,12 @@ describe("without a card too", function ()
     end
   end)
 
+  it("x:to names what it takes", function ()
+    fails("to: expected a dtype %(bool, .*%) or a device %(cpu or cuda:N%), " ..
+          "got 'gpu'", function () fnn.ones(2):to "gpu" end)
+    fails("unknown device 'cudaa'", function () fnn.ones(2):to "cudaa" end)
+  end)
+
   it("a card that is not there says why", function ()
     local ok, message = pcall(fnn.device, "cuda:9")
     assert.is_false(ok)
@@ -52,6 +58,13 @@ if not device.there() then return end
 
 describe("a card", function ()
   after_each(function () fnn.set_default_device "cpu" end)
+
+  it("has gradcheck and summary look at what is there", function ()
+    local x = fnn.rand({ 3 }, { dtype = "f64", device = "cuda" })
+    assert.is_true((fnn.gradcheck(function (v) return v:exp():sum() end, x)))
+    local text = tostring(fnn.summary(nn.Linear(3, 2):to "cuda", { 1, 3 }))
+    assert.matches("Linear", text)
+  end)
 
   it("tells of itself", function ()
     assert.equal("cuda:0", fnn.device "cuda")
@@ -140,5 +153,58 @@ describe("a card", function ()
     both(function () return y:matmul(fnn.ones(3, 2)) end)
     both(function () return fnn.cat { x, y } end)
     both(function () y:copy_(x) end)
+    both(function () y[fnn.tensor({ 0 }, { dtype = "i64" })]:item() end)
+    both(function () return fnn.where(x:gt(0), y, y) end)
+    both(function () return nn.mse_loss(x, y) end)
+    both(function () return nn.cross_entropy(y:view { 1, 3 }, fnn.zeros(1)
+                                               :to "i64") end)
+    both(function () return nn.Linear(3, 2)(y) end)
+    both(function () return nn.BatchNorm1d(3):to "cuda"(x:view { 1, 3 }) end)
+    both(function () fnn.Param(y):set_grad(x) end)
+    both(function () fnn.Param(y):value():mul(1):add_(x) end)
+  end)
+
+  it("has derivatives in Lua give gradients where the arguments are",
+     function ()
+    local Half = fnn.Function "Half"
+    function Half.forward(_, x) return x / 2 end
+    function Half.backward(_, gy) return gy / 2 end
+    local p = fnn.Param(fnn.ones(3):to "cuda")
+    Half(p):sum():backward()
+    assert.same({ 0.5, 0.5, 0.5 }, p:grad():totable())
+    function Half.backward(_, gy) return (gy / 2):to "cpu" end
+    fails("backward: Half gave input 1 a gradient on cpu %(expected cuda:0%)",
+          function () Half(p):sum():backward() end)
+    fails("Half gave input 1 a gradient on cpu %(expected cuda:0%)",
+          function () Half(p * 1):sum():backward() end)
+  end)
+
+  it("gives no gradient to a Param that went away", function ()
+    local p = fnn.Param(fnn.ones(2):to "cuda")
+    local loss = (p * 3):sum()
+    p:to "cpu"
+    fails("backward: mul gave input 1 a gradient on cuda:0 %(expected cpu%)",
+          function () loss:backward() end)
+    assert.is_nil(p:grad())
+  end)
+
+  it("keeps a Network that was trained there", function ()
+    local net = fnn.Network { seed = 1 }:input_size(2):dense(8, "tanh")
+                  :dense(1, "sigmoid"):loss "bce"
+    local x, y = { { 0, 0 }, { 0, 1 }, { 1, 0 }, { 1, 1 } }, { 0, 1, 1, 0 }
+    local o = { epochs = 1, progress = false, device = "cuda" }
+    net:fit(x, y, o)
+    o.device = nil
+    net:fit(fnn.tensor(x), y, o)
+    assert.equal("cuda:0", net.model:parameters()[1]:device())
+    assert.equal("cuda:0", net:predict(x):device())
+    assert.equal("cuda:0", net:forward(fnn.tensor(x)):device())
+    assert.same({ 1 }, net:predict { 0, 1 }:shape())
+    local right = net:accuracy(x, y)
+    local table_of = net:confusion_matrix(x, fnn.tensor(y)):to "cpu"
+    net.model:to "cpu"
+    assert.equal("cpu", net:predict(x):device())
+    assert.equal(right, net:accuracy(x, y))
+    assert.same(net:confusion_matrix(x, y):totable(), table_of:totable())
   end)
 end)

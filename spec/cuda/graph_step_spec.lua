@@ -12,7 +12,7 @@ end
 describe("graph_step on the CPU", function ()
   it("is the function itself", function ()
     local f = function () end
-    assert.equal(f, fnn.graph_step(f))
+    assert.equal(f, fnn.graph_step(f, { device = "cpu" }))
   end)
 
   it("checks its arguments", function ()
@@ -85,6 +85,19 @@ describe("graph_step on a card", function ()
     local again = step(fnn.tensor { 1, 2, 3 })
     assert.equal(y, again)
     assert.same({ 2, 4, 6 }, y:totable())
+  end)
+
+  it("runs where its arguments are, without a device", function ()
+    local calls = 0
+    local step = fnn.graph_step(function (x)
+      calls = calls + 1
+      return x:sum()
+    end)
+    local x = tensor({ 4 }, 1)
+    for i = 1, 3 do assert.equal(i, step(fnn.ones(i)):item()) end
+    assert.equal(3, calls)
+    for _ = 1, 4 do assert.equal(x:sum():item(), step(x):item()) end
+    assert.equal(6, calls)  -- twice as it is, once to record it
   end)
 
   it("draws on where the generator is", function ()
@@ -187,6 +200,17 @@ describe("graph_step on a card", function ()
     it("waiting", function ()
       refused("synchronize: not in a step", function ()
         fnn.synchronize "cuda"
+      end)
+    end)
+
+    it("a seed", function ()
+      refused("manual_seed: not in a step", function ()
+        fnn.manual_seed(1)
+        return fnn.rand({ 2 }, { device = "cuda" })
+      end)
+      refused("generator: not in a step", function ()
+        return fnn.rand({ 2 }, { device = "cuda",
+                                 generator = fnn.Generator(1) })
       end)
     end)
 

@@ -86,6 +86,21 @@ describe("memory of a card", function ()
     for _ = 1, 3 do fnn.zeros({ 3 << 19 }, { device = "cuda" }) end
   end)
 
+  it("has a model in whole or not at all", function ()
+    local model = nn.Sequential(nn.Linear(512, 512), nn.BatchNorm1d(512),
+                                nn.Linear(512, 2048))
+    fnn.set_memory_limit(live() + 3 * MB, "cuda")
+    local ok, message = pcall(model.to, model, "cuda")
+    assert.is_false(ok)
+    assert.matches("out of memory on cuda:0", message)
+    for _, list in ipairs { model:parameters(), model:buffers() } do
+      for _, x in ipairs(list) do assert.equal("cpu", x:device()) end
+    end
+    assert.same({ 1, 2048 }, model:eval()(fnn.ones(1, 512)):shape())
+    fnn.set_memory_limit(0, "cuda")
+    assert.equal("cuda:0", model:to("cuda")[2].running_mean:device())
+  end)
+
   it_caches("is not asked for by a steady step", function ()
     local model = nn.Sequential(nn.Linear(20, 32), nn.ReLU(),
                                 nn.Linear(32, 4)):to "cuda"

@@ -130,9 +130,12 @@ describe("a tensor on cuda", function()
     assert.same({ 9, 10, 11 }, x[x:gt(8)]:totable())
     local loss = nn.cross_entropy(x, { 0, 1, 2, 0 })
     assert.equal(full, loss:device())
-    local set = fnn.data.TensorDataset(fnn.zeros(4))
-    assert.error_matches(function() set:items(ids) end,
-                         "expected a list of ids on the cpu")
+    local set = fnn.data.TensorDataset(fnn.arange(4))
+    local items = set:items(ids)
+    assert.same({ 3, 3 }, items:totable())
+    assert.equal("cpu", items:device())
+    assert.error_matches(function() set:items(ids:view { 2, 1 }) end,
+                         "expected a list of ids")
   end)
 
   it("divides integers, but not by zero", function()

@@ -188,6 +188,24 @@ describe("fnn.fit", function()
     assert.equal(thrown, e)
   end)
 
+  it("raises when the loss is no number to go on with", function()
+    local calls = 0
+    local function bad(found, wanted)
+      calls = calls + 1
+      return nn.mse_loss(found, wanted) * (calls > 4 and 0 / 0 or 1)
+    end
+    local options = { loss = bad, epochs = 3, batch_size = 16,
+                      progress = false }
+    assert.error_matches(function() fnn.fit(line(), { x, y }, options) end,
+                         "fit: the loss of epoch 3 of 3 is nan")
+    options.batch_size = 20
+    options.loss = function(found, wanted)
+      return nn.mse_loss(found, wanted) * math.huge
+    end
+    assert.error_matches(function() fnn.fit(line(), { x, y }, options) end,
+                         "fit: the loss of epoch 1 of 3 is inf")
+  end)
+
   it("says what is wrong", function()
     raises("fit: option 'loss': expected a function of outputs and targets, " ..
            "nn.cross_entropy for one, got none", fnn.fit, line(), { x, y })

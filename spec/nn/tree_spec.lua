@@ -144,7 +144,8 @@ describe("to", function ()
   it("says what is wrong before it changes anything", function ()
     local m = mixed()
     assert.error_matches(function () m:to("i64") end,
-                         "to: expected a float dtype for a model, got 'i64'",
+                         "to: expected a float dtype for a model, or a " ..
+                         "device (cpu or cuda:N), got 'i64'",
                          1, true)
     assert.error_matches(function () m:to("f64", "cuda:77") end, "cuda")
     assert.error_matches(function () m:to(3) end,

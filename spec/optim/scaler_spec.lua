@@ -53,6 +53,16 @@ describe("GradScaler", function ()
     assert.equal(512, scaler:get_scale())
   end)
 
+  it("takes optimizers, and says what else it got", function ()
+    local scaler = optim.GradScaler()
+    fails("GradScaler: step: expected an optimizer, got nil", scaler.step,
+          scaler)
+    fails("GradScaler: unscale: expected an optimizer, got a Linear",
+          scaler.unscale, scaler, fnn.nn.Linear(1, 1))
+    fails("init_scale: expected a positive number, got -1", optim.GradScaler,
+          { init_scale = -1 })
+  end)
+
   it("looks at each of several optimizers", function ()
     local p, q = fnn.Param(fnn.zeros(2)), fnn.Param(fnn.zeros(2))
     local a, b = optim.SGD({ p }, { lr = 1 }), optim.SGD({ q }, { lr = 1 })

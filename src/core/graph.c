@@ -206,6 +206,7 @@ typedef struct Custom {
   fnn_Back back;
   void (*release)(void *ud);
   void *ud;
+  const fnn_Device *device[]; /* of each input */
 } Custom;
 
 static void custom_destroy (void *o) {
@@ -215,13 +216,25 @@ static void custom_destroy (void *o) {
 
 static const Type custom_type = { "function", custom_destroy };
 
+/* Throws if gx, which n made for input i, is not where that is. */
+static void check_place (const Node *n, int i, const Tensor *gx,
+                         const fnn_Device *d) {
+  if (gx->storage->device != d)
+    fnn_throw(FNN_EDEVICE,
+              "backward: %s gave input %d a gradient on %s (expected %s)",
+              n->rule->name, i + 1, gx->storage->device->name, d->name);
+}
+
 static void custom_back (Node *n, Tensor *gy) {
   Custom *c = (Custom *)n->held;
   Tensor **gx = mem_scratch((size_t)(n->nin + 1) * sizeof *gx);
   memset(gx, 0, (size_t)n->nin * sizeof *gx);
   c->back(c->ud, gy, gx);
-  for (int i = 0; i < n->nin; i++)
-    if (gx[i] != NULL && graph_wants(n, i)) graph_give(n, i, gx[i]);
+  for (int i = 0; i < n->nin; i++) {
+    if (gx[i] == NULL || !graph_wants(n, i)) continue;
+    check_place(n, i, gx[i], c->device[i]);
+    graph_give(n, i, gx[i]);
+  }
 }
 
 void fnn_record (Tensor *y, const char *name, int n, Tensor *const *x,
@@ -231,7 +244,10 @@ void fnn_record (Tensor *y, const char *name, int n, Tensor *const *x,
               "record: the result of %s is in a graph already "
               "(detach it)",
               name);
-  Custom *c = object_new(&custom_type, sizeof *c);
+  Custom *c =
+      object_new(&custom_type, sizeof *c + (size_t)n * sizeof c->device[0]);
+  for (int i = 0; i < n; i++)
+    if (x[i] != NULL) c->device[i] = x[i]->storage->device;
   strncpy(c->name, name, sizeof c->name - 1);
   c->rule = (Rule){ c->name, custom_back };
   c->back = back;
@@ -505,8 +521,11 @@ void graph_give (Node *n, int i, Tensor *gx) {
   g = tensor_convert(g, graph_dtype(n, i));
   if (context_now->anomaly) check_finite(n, i, g);
   Walk *w = context_now->walk;
-  if (s->type == &param_type) give_param(w, (Param *)s, g);
-  else {
+  if (s->type == &param_type) {
+    Param *p = (Param *)s;
+    check_place(n, i, g, p->value->storage->device); /* or it moved since */
+    give_param(w, p, g);
+  } else {
     check_free(w, (Node *)s);
     accumulate(&((Node *)s)->gy, g);
     push(w, (Node *)s);

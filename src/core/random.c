@@ -30,6 +30,20 @@ uint64_t generator_entropy (void) {
   return getentropy(&seed, sizeof seed) == 0 ? seed : entropy_of_time();
 }
 
+/* The step that is being recorded, which draws other numbers each time. */
+static fnn_Capture *recording (void) {
+  return context_now != NULL ? context_now->capture : NULL;
+}
+
+/* Replays go on with a generator: none of them would seed it again. */
+static void refuse_seed (const char *what) {
+  if (recording() != NULL)
+    fnn_throw(FNN_EGRAPH,
+              "%s: not in a step that is recorded (fnn.graph_step): its "
+              "replays would not seed again",
+              what);
+}
+
 static void seed_with (fnn_Generator *g, uint64_t seed) {
   g->seed = seed;
   g->counter = 0;
@@ -38,6 +52,7 @@ static void seed_with (fnn_Generator *g, uint64_t seed) {
 
 fnn_Generator *fnn_generator (const char *kind, uint64_t seed) {
   bool is_torch = strcmp(kind, "torch") == 0;
+  refuse_seed("generator");
   if (!is_torch && strcmp(kind, "philox") != 0)
     fnn_throw(FNN_EARG,
               "generator: unknown kind (expected \"philox\" or "
@@ -57,6 +72,7 @@ fnn_Generator *generator_or_default (fnn_Generator *g) {
 }
 
 void fnn_manual_seed (fnn_Generator *g, uint64_t seed) {
+  refuse_seed("manual_seed");
   seed_with(generator_or_default(g), seed);
 }
 
@@ -101,6 +117,7 @@ fnn_Tensor *fnn_generator_state (const fnn_Generator *g) {
 void fnn_generator_restore (fnn_Generator *g, fnn_Tensor *state) {
   const char *kind = fnn_generator_kind(g);
   State s;
+  refuse_seed("restore");
   memset(&s, 0, sizeof s);
   if (state->dtype != FNN_U8 || state->numel != state_bytes(g))
     fnn_throw(FNN_EARG,
@@ -127,11 +144,6 @@ void philox (uint64_t seed, uint64_t counter, uint32_t out[4]) {
   out[1] = (uint32_t)(counter >> 32);
   out[2] = out[3] = 0;
   philox_block((uint32_t[]){ (uint32_t)seed, (uint32_t)(seed >> 32) }, out);
-}
-
-/* The step that is being recorded, which draws other numbers each time. */
-static fnn_Capture *recording (void) {
-  return context_now != NULL ? context_now->capture : NULL;
 }
 
 Draw generator_take (fnn_Generator *g, uint64_t blocks) {

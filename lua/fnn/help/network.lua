@@ -25,6 +25,8 @@ Network:optimizer(name: string, options?: table) -> Network
 
 Network:fit(x: Tensor|table, y: Tensor|table, options?: table) -> table
   Trains on rows x with targets y; options and result are those of fnn.fit.
+  Where its option device puts the network, it stays; the methods below copy
+  their rows there.
 
 Network:fit_with(x: Tensor|table, y: Tensor|table, options: table,
                  f: function) -> table

@@ -76,7 +76,7 @@ Module:apply(f: function) -> Module
 
 Module:to(...: string|table) -> Module
   Moves parameters and buffers to a device or dtype. Params keep their identity,
-  integers their dtype.
+  integers their dtype. Where there is no room for all of it nothing is moved.
 
 Module:describe() -> string
   What print shows in parentheses behind the class; a class may have its own.

@@ -190,9 +190,12 @@ local function is_list (m)
   return m.__name == "ModuleList" or m.__name == "ModuleDict"
 end
 
--- The input: a tensor, or the shape of one of zeros.
-local function as_input (v)
-  if type(v) == "table" then return fnn.zeros(v) end
+-- The input: a tensor, or the shape of one of zeros, which are where the first
+-- of the model's tensors is.
+local function as_input (v, first)
+  if type(v) == "table" then
+    return fnn.zeros(v, first and { device = first.value:device() })
+  end
   if kind_of(v) ~= "tensor" then
     raise("summary: expected a tensor or a shape as the input, got %s",
           module.described(v))
@@ -208,8 +211,10 @@ function fnn.summary (model, ...)
   end
   local inputs = pack(...)
   if inputs.n == 0 then raise("summary: expected an input for the model") end
-  for i = 1, inputs.n do inputs[i] = as_input(inputs[i]) end
   local entries = tree.survey(model)
+  for i = 1, inputs.n do
+    inputs[i] = as_input(inputs[i], entries.tensors[1])
+  end
   local modules, output, own = model:modules(), {}, {}
   for _, e in ipairs(entries.tensors) do
     local n = e.kind == "param" and e.value:numel() or 0

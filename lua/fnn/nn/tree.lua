@@ -7,8 +7,8 @@
 local fnn, load = ...
 local module = load "nn/module"
 
-local getmetatable, ipairs, pairs = getmetatable, ipairs, pairs
-local tostring, type = tostring, type
+local error, getmetatable, ipairs, pairs = error, getmetatable, ipairs, pairs
+local pcall, tostring, type = pcall, tostring, type
 local find, gmatch, match = string.find, string.gmatch, string.match
 
 local core, raise, parts, join = module.core, module.raise, module.parts,
@@ -194,14 +194,9 @@ local function read_to (dtype, device, v, ...)
   return read_to(v, device, ...)
 end
 
--- Moves Params, which keep their identity, and buffers; integers keep their
--- dtype.
-function methods:to (...)
-  local dtype, device = read_to(nil, nil, ...)
-  if dtype and not floats[dtype] then
-    raise("to: expected a float dtype for a model, got '%s'", dtype)
-  end
-  if device then fnn.zeros({ 0 }, { device = device }) end  -- is there one?
+-- Moves what m and its children have; undo gets a function for each that was
+-- moved, which moves it back.
+local function move_all (self, dtype, device, undo)
   local moved = {}
   local function move (x)
     if device then x = x:to(device) end
@@ -211,12 +206,32 @@ function methods:to (...)
   for _, m in ipairs(self:modules()) do
     for key, v, kind in parts(m) do
       if kind == "param" and not moved[v] then
+        local was = v:device()
+        undo[#undo + 1] = function () v:to(was) end
         moved[v] = move(v)
       elseif kind == "tensor" then
         moved[v] = moved[v] or move(v)
+        undo[#undo + 1] = function () m[key] = v end
         m[key] = moved[v]
       end
     end
+  end
+end
+
+-- Moves Params, which keep their identity, and buffers; integers keep their
+-- dtype.  Where there is no room for all of it nothing is moved.
+function methods:to (...)
+  local dtype, device = read_to(nil, nil, ...)
+  if dtype and not floats[dtype] then
+    raise("to: expected a float dtype for a model, or a device (cpu or " ..
+          "cuda:N), got '%s'", dtype)
+  end
+  if device then fnn.zeros({ 0 }, { device = device }) end  -- is there one?
+  local undo = {}
+  local ok, message = pcall(move_all, self, dtype, device, undo)
+  if not ok then
+    for _, f in ipairs(undo) do f() end
+    error(message, 0)
   end
   return self
 end

@@ -12,7 +12,7 @@ local optim = fnn.optim
 local module = load "nn/module"
 
 local ipairs, next, rawequal = ipairs, next, rawequal
-local setmetatable, type = setmetatable, type
+local setmetatable, tostring, type = setmetatable, tostring, type
 local huge, math_type = math.huge, math.type
 local pack, unpack = string.pack, string.unpack
 local format = string.format
@@ -48,7 +48,8 @@ local checks = {
 local function check (where, key, v)
   local kind = checks[key]
   if not kind[2](v) then
-    raise("%s: %s: expected %s, got %s", where, key, kind[1], described(v))
+    raise("%s: %s: expected %s, got %s", where, key, kind[1],
+          math_type(v) and tostring(v) or described(v))
   end
   return v
 end
@@ -71,6 +72,15 @@ function Scaler:scale (loss)
   return list
 end
 
+local function check_optimizer (where, opt)
+  local kind = type(opt)
+  if kind ~= "table" and kind ~= "userdata" or not opt.step or
+     not opt.gradients_are_finite then
+    raise("GradScaler: %s: expected an optimizer, got %s", where,
+          described(opt))
+  end
+end
+
 -- What was done with opt's gradients since the last update.
 local function record_of (s, opt)
   for _, r in ipairs(s.records) do
@@ -90,6 +100,7 @@ end
 -- say.
 function Scaler:unscale (opt)
   local s = hidden[self]
+  check_optimizer("unscale", opt)
   if not s.enabled then return end
   local r = record_of(s, opt)
   if r.stepped then raise("GradScaler: unscale: after the step") end
@@ -103,6 +114,7 @@ end
 -- was one.
 function Scaler:step (opt, ...)
   local s = hidden[self]
+  check_optimizer("step", opt)
   if not s.enabled then
     opt:step(...)
     return true
