@@ -46,7 +46,7 @@ static __global__ void scan_rows (N *x, N *totals, int64_t n) {
     N total, before = block_scan(i < n ? x[i] : (N)0, &total);
     if (i < n) x[i] = carry + before;
     carry += total;
-    __syncthreads();
+    __syncthreads(); /* not needed by the last piece of a row */
   }
   if (threadIdx.x == 0) totals[blockIdx.x] = carry;
 }
