@@ -444,7 +444,7 @@ static void add_squares (Tensor *sum, const Tensor *const *x, int n,
     double *part = (double *)scratch_for(sum, (int64_t)chunks * 8);
     RUN(sum, (squares<T>), chunks, THREADS, 0, part, table, count);
     if (chunks > PARTS) { /* many: in two steps */
-      unsigned few = chunks / PARTS + 1 < PARTS ? chunks / PARTS + 1 : PARTS;
+      unsigned few = (unsigned)min64(chunks / PARTS + 1, PARTS);
       double *less = (double *)scratch_for(sum, (int64_t)few * 8);
       RUN(sum, fold, few, THREADS, 0, less, part, (int64_t)chunks, false);
       part = less;
