@@ -23,6 +23,7 @@ typedef struct Cuda {
   cudaStream_t compute, copy;
   fnn_Context *recorder; /* whose step is being recorded, or NULL */
   int multiprocessors;
+  int pages; /* it has the page tables of the host (queues.cu) */
 } Cuda;
 
 /* The card, made current and open; and that of x.  Throws when another

@@ -41,6 +41,9 @@ static cudaError_t open_streams (Cuda *c) {
   if (e != cudaSuccess) return e;
   e = cudaStreamCreateWithFlags(&c->copy, cudaStreamNonBlocking);
   if (e != cudaSuccess) return e;
+  e = cudaDeviceGetAttribute(
+      &c->pages, cudaDevAttrPageableMemoryAccessUsesHostPageTables, c->id);
+  if (e != cudaSuccess) return e;
   return cudaDeviceGetAttribute(&c->multiprocessors,
                                 cudaDevAttrMultiProcessorCount, c->id);
 }

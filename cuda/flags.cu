@@ -30,14 +30,23 @@ typedef struct Flags {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Flags cards[CARDS];
 
+/* n bytes of 0 on the card.  Not by way of the stream compute: that may be
+** recorded, and would then set them to 0 at each replay and not now. */
+static cudaError_t make_zeros (void **p, size_t n, Cuda *card) {
+  cudaError_t e = cudaMalloc(p, n);
+  if (e != cudaSuccess) return e;
+  e = cudaMemsetAsync(*p, 0, n, card->copy);
+  if (e == cudaSuccess) e = cudaStreamSynchronize(card->copy);
+  if (e != cudaSuccess) cudaFree(*p);
+  return e;
+}
+
 /* Makes the record and the words of the search; an error is the caller's. */
 static cudaError_t make (Flags *f, Cuda *card) {
   cudaError_t e = cudaSuccess;
   void *p = NULL;
   if (f->search == NULL) {
-    e = cudaMalloc(&p, sizeof *f->search);
-    if (e != cudaSuccess) return e;
-    e = cudaMemsetAsync(p, 0, sizeof *f->search, card->compute);
+    e = make_zeros(&p, sizeof *f->search, card);
     if (e != cudaSuccess) return e;
     f->search = (Search *)p;
   }

@@ -8,6 +8,8 @@
 **   mma16816, ldmatrix_x4     tensor cores, by whole warps
 **   KERNEL_PART               of a function that many kernels inline; emulated
 **                             it is called, to spare the compiler
+**   UNROLL                    of the loop that follows, however large: what it
+**                             indexes stays in registers
 **   cp_async16                global to shared memory, waited for later */
 
 #ifndef cuda_gpu_h
@@ -21,6 +23,7 @@
 #include "emulate/language.h"
 
 #define KERNEL_PART __attribute__((noinline))
+#define UNROLL
 #else
 
 #include <cuda_bf16.h>
@@ -28,6 +31,7 @@
 #include <cuda_runtime.h>
 
 #define KERNEL_PART inline
+#define UNROLL _Pragma("unroll")
 
 #define LAUNCH(kernel, grid, block, shared, stream, ...) \
   kernel<<<(grid), (block), (shared), (stream)>>>(__VA_ARGS__)

@@ -37,7 +37,9 @@ static int64_t inner_of (const Tensor *x, int dim) {
 ** =======================================================
 */
 
-/* The last block to come tells the first wrong place of all. */
+/* The last block to come tells the first wrong place of all.  Fences: what a
+** block has found is there before it has come, and is looked for after that;
+** the host sees `set` after what it stands for. */
 static __global__ void find_wrong (const int64_t *ids, int64_t count,
                                    int64_t n, int64_t ignore, int64_t call,
                                    Search *s, Flag *flag) {
@@ -51,12 +53,14 @@ static __global__ void find_wrong (const int64_t *ids, int64_t count,
   if (threadIdx.x != 0) return;
   __threadfence();
   if (atomicInc(&s->arrived, gridDim.x - 1) != gridDim.x - 1) return;
+  __threadfence();
   int64_t first = (int64_t)atomicExch(&s->first, 0ull);
   if (first == 0 || *(volatile int64_t *)&flag->set != 0) return;
   flag->call = call;
   flag->place = count - first;
   flag->id = ids[count - first];
   flag->n = n;
+  __threadfence_system();
   *(volatile int64_t *)&flag->set = 1;
 }
 

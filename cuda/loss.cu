@@ -121,6 +121,7 @@ static __global__ void loss_elements (F f, Sweep<N + 1> s) {
     uint32_t left = sweep_find(s, i, V, at);
     Real<T> x[N][V], z[V];
     load_inputs<T>(x, s.data + 1, s.stride + 1, at + 1, left);
+    UNROLL
     for (int j = 0; j < V; j++) z[j] = f(x, j);
     group_store<V>((T *)s.data[0] + at[0], z, left);
   }
@@ -161,6 +162,7 @@ static __global__ void loss_parts (double *part, Losses<Real<T>> f,
     uint32_t left = sweep_find(s, i, V, at);
     real x[INPUTS][V], few = 0;
     load_inputs<T>(x, s.data, s.stride, at, left);
+    UNROLL
     for (int j = 0; j < V; j++)
       if ((uint32_t)j < left) few += f(x, j);
     sum += (double)few;

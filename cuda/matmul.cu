@@ -196,7 +196,7 @@ template <class T> struct One {
 
 /* The row OP of map.def, of those that need no more than x; -1: x. */
 template <int OP, class real> static __device__ inline real act_of (real x) {
-  const real a = 0, b = 0;
+  const real a = 1, b = 1; /* of rows that no OP here is */
   (void)a;
   (void)b;
 #define MAP(name, parameters, kind, y, ...) \

@@ -1,7 +1,7 @@
 /* norm.cu - layer normalization: rows of n numbers shifted to mean 0 (RMS norm
 ** leaves this out) and scaled to variance 1, times w, plus b.
 **
-** Rows of up to HELD_MAX numbers stay in the registers of a team: the variance
+** Rows of up to HeldMost numbers stay in the registers of a team: the variance
 ** is taken from the mean outwards without another read.  Longer rows are read
 ** thrice by a block.  w and b are of x's dtype or, beside a 16-bit x, f32;
 ** statistics are of Real<T>. */
@@ -21,11 +21,12 @@ template <class T, class W> struct Job {
   bool centred;
 };
 
-/* 1 / sqrt(var + eps), in the type of eps as the CPU has it. */
-template <class real>
-static __device__ inline real inverse_root (double spread, int64_t n,
-                                            double eps) {
-  return (real)(1 / sqrt(spread / (double)n + eps));
+/* 1 / sqrt(var + eps), in the type of the spread.  All threads of a row make
+** it, and in double that would take a card that has few units for it longer
+** than a short row's memory does. */
+template <class S>
+static __device__ inline S inverse_root (S spread, int64_t n, double eps) {
+  return 1 / sqrt(spread / (S)n + (S)eps);
 }
 
 /*
@@ -37,7 +38,7 @@ static __device__ inline real inverse_root (double spread, int64_t n,
 /* The mean is taken from the first number outwards: a row of equal numbers
 ** has exactly theirs. */
 template <class T, class W, int E, int N>
-static __global__ void __launch_bounds__(HELD_BLOCK)
+static __global__ void HELD_BOUNDS(Real<T>, E)
 norm_held (Job<T, W> k, int team) {
   typedef Real<T> real;
   int t = threadIdx.x % team;
@@ -55,7 +56,7 @@ norm_held (Job<T, W> k, int team) {
     for (int e = 0; e < E; e++)
       if (held_place<N>(e, t, team) < n) s += (v[e] - mean) * (v[e] - mean);
     s = team_fold<Sum>(s, team);
-    real r = inverse_root<real>((double)s, k.n, k.eps);
+    real r = inverse_root(s, k.n, k.eps);
     if (n > 0 && t == 0) {
       k.stats[2 * row] = mean;
       k.stats[2 * row + 1] = r;
@@ -108,7 +109,7 @@ static __global__ void norm_long (Job<T, W> k) {
     }
     row_walk(k.n, head, threadIdx.x, BLOCK, spread);
     sum = team_fold<Sum>(sum, BLOCK);
-    real r = inverse_root<real>(sum, k.n, k.eps);
+    real r = (real)inverse_root(sum, k.n, k.eps);
     if (threadIdx.x == 0) {
       k.stats[2 * row] = mean;
       k.stats[2 * row + 1] = r;
@@ -134,7 +135,7 @@ static __global__ void norm_long (Job<T, W> k) {
 
 template <class T, class W> static void forward (const Tensor *on,
                                                  const Job<T, W> &k) {
-  if (k.n > HELD_MAX) {
+  if (k.n > HeldMost<Real<T>>::n) {
     RUN(on, (norm_long<T, W>), blocks_for(k.rows, 1), BLOCK, 0, k);
     return;
   }
@@ -166,7 +167,7 @@ static __device__ inline void load_u (R *u, const T *gy, const W *w,
 }
 
 template <class T, class W, int E, int N>
-static __global__ void __launch_bounds__(HELD_BLOCK)
+static __global__ void HELD_BOUNDS(Real<T>, E)
 back_held (Job<T, W> k, int team) {
   typedef Real<T> real;
   int t = threadIdx.x % team;
@@ -308,7 +309,7 @@ static void weights (const Tensor *on, Tensor *gw, Tensor *gb,
 template <class T, class W>
 static void backward (const Tensor *on, Tensor *gw, Tensor *gb,
                       const Job<T, W> &k) {
-  if (k.n > HELD_MAX)
+  if (k.n > HeldMost<Real<T>>::n)
     RUN(on, (back_long<T, W>), blocks_for(k.rows, 1), BLOCK, 0, k);
   else {
     Held h = held_rows(k.rows, k.n);

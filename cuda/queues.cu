@@ -24,12 +24,17 @@
 
 static cudaEvent_t event_of (Event *e) { return (cudaEvent_t)e; }
 
+/* The call returns when `from` has been read: into memory of the driver's, from
+** which the copy goes on.  Cards that share the host's page tables (Grace) need
+** no such memory, so they may still read when it returns. */
 void cuda_upload (const fnn_Device *d, void *to, const void *from, size_t n) {
   if (n == 0) return;
   Cuda *c = cuda_open(d);
   cuda_not_recorded(c, "copy to the device");
   cuda_check(cudaMemcpyAsync(to, from, n, cudaMemcpyHostToDevice, c->compute),
              "copy to the device");
+  if (c->pages)
+    cuda_check(cudaStreamSynchronize(c->compute), "copy to the device");
 }
 
 void cuda_download (const fnn_Device *d, void *to, const void *from,

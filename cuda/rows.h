@@ -214,9 +214,16 @@ template <class real> static __device__ inline Soft<real> soft_none (void) {
 ** =======================================================
 */
 
-/* The longest row, and the threads that hold it: 16 each.  Kernels say so, as
-** many registers of doubles would else be too many for a block. */
-enum { HELD_MAX = 8192, HELD_BLOCK = 512 };
+/* The longest row of R, and the threads that hold it: 16 numbers each, and of
+** shorter rows, whose threads have E, no block of more than a few warps.
+** Kernels say so, as many registers would else be too many for a block; twice
+** as many for doubles. */
+template <class R> struct HeldMost {
+  enum { block = sizeof(R) > 4 ? 256 : 512, n = 16 * block };
+};
+enum { HELD_FEW = 128 };
+#define HELD_BOUNDS(R, E) \
+  __launch_bounds__((E) < 16 ? (int)HELD_FEW : (int)HeldMost<R>::block)
 
 /* How rows are dealt out. */
 typedef struct Held {
@@ -228,7 +235,7 @@ static inline Held held_rows (int64_t rows, int64_t n) {
   Held h;
   h.slots = n <= 128 ? 4 : n <= 256 ? 8 : 16;
   h.team = (int)power_from((n + h.slots - 1) / h.slots);
-  h.block = h.team > WARP ? (unsigned)h.team : 128;
+  h.block = h.team > WARP ? (unsigned)h.team : (unsigned)HELD_FEW;
   h.grid = blocks_for(rows, h.block / (unsigned)h.team);
   return h;
 }

@@ -1,7 +1,7 @@
 /* softmax.cu - normalized exponentials, and their logarithms, along the middle
 ** of (outer, n, inner); x may be y, and gy gx.
 **
-** Rows of up to HELD_MAX numbers stay in the registers of a team.  Longer ones
+** Rows of up to HeldMost numbers stay in the registers of a team.  Longer ones
 ** are read by a block for the running maximum and sum, and once more as they
 ** are written; so are columns, by the tile. */
 
@@ -22,7 +22,7 @@ static __device__ inline real scaled (real x, Soft<real> k, bool log_) {
 */
 
 template <class T, int E, int N>
-static __global__ void __launch_bounds__(HELD_BLOCK)
+static __global__ void HELD_BOUNDS(Real<T>, E)
 softmax_held (T *y, const T *x, int64_t rows, int n, int team, bool log_) {
   typedef Real<T> real;
   int t = threadIdx.x % team;
@@ -47,7 +47,7 @@ softmax_held (T *y, const T *x, int64_t rows, int n, int team, bool log_) {
 
 /* gx = y (gy - sum gy y), or gy - e^y sum gy */
 template <class T, int E, int N>
-static __global__ void __launch_bounds__(HELD_BLOCK)
+static __global__ void HELD_BOUNDS(Real<T>, E)
 back_held (T *gx, const T *gy, const T *y, int64_t rows, int n, int team,
            bool log_) {
   typedef Real<T> real;
@@ -196,7 +196,7 @@ static void forward (Tensor *to, const Tensor *from, int64_t outer, int64_t n,
     Tile tile = tile_of(outer, n, inner, false);
     RUN(to, (softmax_columns<T>), tile.grid, TILE, 0, y, x, n, inner, tile,
         log_);
-  } else if (n <= HELD_MAX) {
+  } else if (n <= HeldMost<Real<T>>::n) {
     Held h = held_rows(outer, n);
     bool packed = n % 4 == 0 && is_packed(x) && is_packed(y);
     WITH_HELD(h, packed,
@@ -216,7 +216,7 @@ static void backward (Tensor *to, const Tensor *from, const Tensor *result,
     Tile tile = tile_of(outer, n, inner, false);
     RUN(to, (back_columns<T>), tile.grid, TILE, 0, gx, gy, y, n, inner, tile,
         log_);
-  } else if (n <= HELD_MAX) {
+  } else if (n <= HeldMost<Real<T>>::n) {
     Held h = held_rows(outer, n);
     bool packed =
         n % 4 == 0 && is_packed(gx) && is_packed(gy) && is_packed(y);

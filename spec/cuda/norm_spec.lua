@@ -2,8 +2,8 @@ local device = require "spec.support.device"
 local fnn = require "fnn"
 local nn = fnn.nn
 
-local widths = { 1, 2, 7, 10, 31, 32, 33, 255, 256, 257, 1000, 1028, 5000,
-                 9001, 50257 }
+local widths = { 1, 2, 7, 10, 31, 32, 33, 255, 256, 257, 1000, 1028, 4096,
+                 4097, 5000, 9001, 50257 }
 
 local function numbers(seed, ...)
   return fnn.randn({ ... }, { generator = fnn.Generator(seed) })

@@ -2,7 +2,7 @@ local device = require "spec.support.device"
 local fnn = require "fnn"
 
 local widths = { 1, 2, 7, 10, 31, 32, 33, 128, 129, 255, 256, 257, 1000, 1024,
-                 1028, 5000, 8192, 8193, 50257 }
+                 1028, 4096, 4097, 5000, 8192, 8193, 50257 }
 
 local function numbers(...)
   local n = 1
