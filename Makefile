@@ -100,9 +100,9 @@ CUDA_OBJ = $(patsubst cuda/%.cu,$(OUT)/cuda/%.o,$(wildcard cuda/*.cu))
 
 ifeq ($(CUDA),emulate)
 OUT     := $(BUILD)/$(if $(CHECK),check,$(if $(COVER),cover,emulate))
-CUDA_COMPILE = $(CXX) $(EMULATE_FLAGS) -fsanitize=alignment,bounds \
-           $(if $(CHECK),-O1 -fsanitize=thread,-O2) \
-           $(if $(COVER),-O1 --coverage) $(WERROR) -x c++
+CUDA_COMPILE = $(CXX) $(EMULATE_FLAGS) -O1 -fsanitize=alignment,bounds \
+           $(if $(CHECK),-fsanitize=thread) $(if $(COVER),--coverage) \
+           $(WERROR) -x c++
 EMULATOR := $(patsubst cuda/%.cc,$(OUT)/cuda/%.o,$(wildcard cuda/emulate/*.cc))
 COBJ    := $(CUDA_OBJ) $(EMULATOR)
 CUDA_LIBS := -lstdc++ $(if $(COVER),--coverage)
