@@ -40,6 +40,7 @@ struct fnn_Capture {
   Object o;
   fnn_Context *context;
   const fnn_Device *device;
+  uint64_t number;
   Arena *arena;
   Recording *recording; /* NULL until it is complete */
   Draws *draws;
@@ -95,6 +96,7 @@ static void capture_destroy (void *o) {
 static const Type capture_type = { "capture", capture_destroy };
 
 fnn_Capture *fnn_capture_begin (const fnn_Device *d) {
+  static _Atomic uint64_t recordings;
   fnn_Context *c = context();
   if (d->host)
     fnn_throw(FNN_EDEVICE, "capture_begin: a step is recorded on a card, "
@@ -104,6 +106,7 @@ fnn_Capture *fnn_capture_begin (const fnn_Device *d) {
   fnn_Capture *p = object_new(&capture_type, sizeof *p);
   p->context = c;
   p->device = d;
+  p->number = ++recordings;
   p->last = &p->before;
   p->arena = arena_open(c, d);
   if (p->arena == NULL) fnn_throw(FNN_EMEMORY, "capture_begin: no memory");
@@ -169,6 +172,8 @@ bool fnn_capture_replay (fnn_Capture *p) {
 ** While a step is recorded
 ** =======================================================
 */
+
+uint64_t capture_number (const fnn_Capture *p) { return p->number; }
 
 void capture_before (fnn_Capture *p, const Refresh *r) {
   Before *b = mem_try(sizeof *b);
