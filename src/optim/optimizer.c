@@ -113,6 +113,12 @@ static Slot *ready_slot (fnn_Optimizer *o, const Values *v, Param *p,
   Slot *s = param_slot(p, o, true);
   for (int k = 0; k < countof(s->t); k++) {
     if (!(needs >> k & 1) || s->t[k] != NULL) continue;
+    if (capture_of(p->value) != NULL)
+      fnn_throw(FNN_EGRAPH,
+                "%s: the first step of a parameter makes its state, which "
+                "replays would make anew: not in a step that is recorded "
+                "(fnn.graph_step)",
+                o->rule->name);
     int64_t shape[FNN_MAXDIM];
     int ndim = optimizer_state_shape(o->rule, p->value, k, shape);
     Tensor *t =
