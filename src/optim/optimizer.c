@@ -215,9 +215,11 @@ static void update (fnn_Optimizer *o, int group, Param *p, Steps *s) {
   tensor_written(p->value);
   s->next++;
   if (r->update != NULL) {
+    size_t m = fnn_mark();
     s->first = s->next;
     r->update(x->p, scaled(x->g, x->factor), x->s, &x->u,
               &o->groups[group].values);
+    fnn_escape(m, NULL);
   } else if (d->host) flush(o, s);
 }
 
