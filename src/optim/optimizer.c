@@ -260,9 +260,10 @@ fnn_Tensor *fnn_optimizer_step_clipped_later (fnn_Optimizer *o, double scale,
     fnn_throw(FNN_EARG, "%s: max_norm must not be negative (got %g)",
               o->rule->name, most);
   size_t m = fnn_mark();
-  Tensor *squares = NULL; /* there is a group, or step has nothing to do */
+  Tensor *squares = NULL;
   for (int i = 0; i < o->ngroups; i++)
     squares = gradient_squares(o->groups[i].n, o->groups[i].params, squares);
+  if (squares == NULL) squares = gradient_squares(0, NULL, NULL);
   Tensor *norm = tensor_like(squares), *factor = tensor_like(squares);
   kernel(norm, norm_factor)(factor, norm, squares, scale, most);
   step(o, factor);
