@@ -319,6 +319,24 @@ describe("graph_step on a card", function ()
     end)
   end)
 
+  it("leaves a dropout its mask when the step is gone", function ()
+    local w = fnn.Param(fnn.ones(64):to "cuda")
+    local dropout = nn.Dropout(0.5)
+    local step = fnn.graph_step(function () return dropout(w) end,
+                                { device = "cuda", warmup = 1 })
+    local y
+    for _ = 1, 4 do y = step() end
+    step = nil
+    collectgarbage()
+    collectgarbage()
+    local others = {}
+    for i = 1, 8 do
+      others[i] = fnn.full({ 1 }, 99, { dtype = "i64" }):to "cuda"
+    end
+    y:sum():backward()
+    assert.same(y:detach():totable(), w:grad():totable())
+  end)
+
   it("refuses the first step of a parameter, which makes its state",
      function ()
     local w = fnn.Param(tensor({ 8 }, 4))

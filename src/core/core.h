@@ -659,6 +659,8 @@ uint64_t capture_number (const fnn_Capture *c);
 void capture_written (fnn_Capture *c, fnn_Storage *s);
 /* Where the card finds how far g is ahead of the recording; g draws. */
 const uint64_t *capture_draw (fnn_Capture *c, fnn_Generator *g);
+/* The object that has this word, for a node that reads it later. */
+void *capture_ahead (const fnn_Capture *c, const uint64_t *ahead);
 
 /* Raw pages of the system, aligned to 64 bytes; zeroed or not.  NULL: none. */
 void *mem_pages (size_t bytes);
