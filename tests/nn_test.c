@@ -150,6 +150,12 @@ TEST(spreads_by_fan) {
                      1e-12);
 }
 
+TEST(an_optimizer_of_nothing_steps) {
+  fnn_Optimizer *o = fnn_optimizer("SGD");
+  fnn_optimizer_step(o);
+  assert_float_equal(fnn_optimizer_step_clipped(o, 2, 1), 0, 0);
+}
+
 int main (void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(names_parts),
@@ -159,6 +165,7 @@ int main (void) {
     cmocka_unit_test(names_mistakes),
     cmocka_unit_test(tells_what_it_was_made_with),
     cmocka_unit_test(spreads_by_fan),
+    cmocka_unit_test(an_optimizer_of_nothing_steps),
   };
   return cmocka_run_group_tests(tests, open_context, close_context);
 }

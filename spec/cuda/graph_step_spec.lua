@@ -295,4 +295,84 @@ describe("graph_step on a card", function ()
     end
     assert.same(run(plain), run(graph))
   end)
+
+  describe("leaves weights rounded for products as they are", function ()
+    local x = tensor({ 8, 16 }, 6)
+
+    -- A layer's product in bf16, and what it must be.
+    local function layer ()
+      local m = nn.Linear(16, 16, { bias = false }):to "cuda"
+      return m, function (v)
+        local y
+        fnn.autocast(function () y = m(v) end, { dtype = "bf16" })
+        return y
+      end
+    end
+
+    it("for what comes after a step that failed", function ()
+      local _, product = layer()
+      local want = product(x):totable()
+      local step = fnn.graph_step(function (v)
+        product(v)
+        error "fails"
+      end, { device = "cuda", warmup = 1 })
+      fails("fails", step, x)
+      fails("fails", step, x)  -- while it is recorded
+      assert.same(want, product(x):totable())
+    end)
+
+    it("for a step recorded after one that failed and is gone", function ()
+      local m, product = layer()
+      for _ = 1, 20 do
+        local failing = true
+        local step = fnn.graph_step(function (v)
+          local y = product(v)
+          if failing then error "fails" end
+          return y
+        end, { device = "cuda", warmup = 1 })
+        for _ = 1, 2 do
+          fails("fails", step, x)
+          collectgarbage()
+        end
+        failing = false
+        step(x)
+        fnn.no_grad(function () m.weight:mul_(1.5) end)
+        local got = step(x):clone():totable()
+        assert.same(product(x):totable(), got)
+      end
+    end)
+  end)
+
+  it("leaves a dropout its mask when the step is gone", function ()
+    local w = fnn.Param(fnn.ones(64):to "cuda")
+    local dropout = nn.Dropout(0.5)
+    local step = fnn.graph_step(function () return dropout(w) end,
+                                { device = "cuda", warmup = 1 })
+    local y
+    for _ = 1, 4 do y = step() end
+    step = nil
+    collectgarbage()
+    collectgarbage()
+    local others = {}
+    for i = 1, 8 do
+      others[i] = fnn.full({ 1 }, 99, { dtype = "i64" }):to "cuda"
+    end
+    y:sum():backward()
+    assert.same(y:detach():totable(), w:grad():totable())
+  end)
+
+  it("refuses the first step of a parameter, which makes its state",
+     function ()
+    local w = fnn.Param(tensor({ 8 }, 4))
+    local opt = optim.Adam({ w }, { lr = 0.1 })
+    local x = tensor({ 8 }, 5)
+    local step = fnn.graph_step(function (v, steps)
+      opt:zero_grad()
+      local loss = (w * v):sum()
+      loss:backward()
+      if steps then opt:step() end
+    end, { device = "cuda", warmup = 1 })
+    step(x, false)
+    fails("makes its state", step, x, true)
+  end)
 end)

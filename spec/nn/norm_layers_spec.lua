@@ -58,6 +58,17 @@ describe("BatchNorm", function ()
     assert.equal(4, l.num_batches_tracked:item())
   end)
 
+  it("counts no batch that failed, whatever is written next", function ()
+    local m = nn.BatchNorm1d(3, { momentum = false })
+    local x = fnn.randn({ 8, 3 }, { generator = fnn.Generator(4) })
+    m(x)
+    assert.is_false(pcall(m, x:to "f64"))
+    m.num_batches_tracked:fill_(99)
+    m.running_mean:zero_()
+    m(x)
+    near(x:mean(1) / 100, m.running_mean, 1e-6)
+  end)
+
   it("takes the mean of all batches without a momentum", function ()
     local l = nn.BatchNorm1d(1, { momentum = false })
     for _, v in ipairs { 1, 2, 6 } do

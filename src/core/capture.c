@@ -18,12 +18,18 @@
 
 #include "core.h"
 
+/* One word on the card. */
+typedef struct Ahead {
+  Object o;
+  fnn_Storage *word;
+} Ahead;
+
 typedef struct Draws {
   struct Draws *next;
   fnn_Generator *g;     /* retained */
   uint64_t seed, start; /* when it first drew */
   uint64_t count;       /* blocks that one step takes */
-  fnn_Storage *ahead;   /* one word on the card */
+  Ahead *ahead;         /* retained; nodes may have it for longer */
 } Draws;
 
 typedef struct Before {
@@ -40,6 +46,7 @@ struct fnn_Capture {
   Object o;
   fnn_Context *context;
   const fnn_Device *device;
+  uint64_t number;
   Arena *arena;
   Recording *recording; /* NULL until it is complete */
   Draws *draws;
@@ -55,7 +62,7 @@ static void forget (fnn_Capture *p) {
     p->draws = d->next;
     if (p->recording == NULL) d->g->counter = d->start;
     fnn_release(d->g);
-    storage_release(d->ahead);
+    fnn_release(d->ahead);
     mem_free(d, sizeof *d);
   }
   while (p->before != NULL) {
@@ -95,6 +102,7 @@ static void capture_destroy (void *o) {
 static const Type capture_type = { "capture", capture_destroy };
 
 fnn_Capture *fnn_capture_begin (const fnn_Device *d) {
+  static _Atomic uint64_t recordings;
   fnn_Context *c = context();
   if (d->host)
     fnn_throw(FNN_EDEVICE, "capture_begin: a step is recorded on a card, "
@@ -104,6 +112,7 @@ fnn_Capture *fnn_capture_begin (const fnn_Device *d) {
   fnn_Capture *p = object_new(&capture_type, sizeof *p);
   p->context = c;
   p->device = d;
+  p->number = ++recordings;
   p->last = &p->before;
   p->arena = arena_open(c, d);
   if (p->arena == NULL) fnn_throw(FNN_EMEMORY, "capture_begin: no memory");
@@ -118,7 +127,7 @@ void fnn_capture_stop (void) { stop(context()); }
 /* The word of d, before a replay. */
 static void send_ahead (const fnn_Capture *p, const Draws *d) {
   uint64_t ahead = d->g->counter - d->start;
-  p->device->upload(p->device, d->ahead->data, &ahead, sizeof ahead);
+  p->device->upload(p->device, d->ahead->word->data, &ahead, sizeof ahead);
 }
 
 void fnn_capture_end (fnn_Capture *p) {
@@ -132,7 +141,7 @@ void fnn_capture_end (fnn_Capture *p) {
   uint64_t zero = 0;
   for (Draws *d = p->draws; d != NULL; d = d->next) {
     d->count = d->g->counter - d->start;
-    p->device->upload(p->device, d->ahead->data, &zero, sizeof zero);
+    p->device->upload(p->device, d->ahead->word->data, &zero, sizeof zero);
   }
   for (Before *b = p->before; b != NULL; b = b->next)
     b->refresh.update(b->refresh.ud, true);
@@ -170,6 +179,8 @@ bool fnn_capture_replay (fnn_Capture *p) {
 ** =======================================================
 */
 
+uint64_t capture_number (const fnn_Capture *p) { return p->number; }
+
 void capture_before (fnn_Capture *p, const Refresh *r) {
   Before *b = mem_try(sizeof *b);
   if (b == NULL) {
@@ -189,6 +200,10 @@ void capture_written (fnn_Capture *p, fnn_Storage *s) {
   p->written = w;
 }
 
+static void ahead_destroy (void *o) { storage_release(((Ahead *)o)->word); }
+
+static const Type ahead_type = { "ahead", ahead_destroy };
+
 /* What such a one gives was drawn on the host. */
 static void check_draws (const fnn_Generator *g) {
   if (g->is_torch)
@@ -201,16 +216,23 @@ const uint64_t *capture_draw (fnn_Capture *p, fnn_Generator *g) {
   check_draws(g);
   Draws *d = p->draws;
   while (d != NULL && d->g != g) d = d->next;
-  if (d != NULL) return d->ahead->data;
-  fnn_Storage *ahead = storage_new_apart(p->device, sizeof(uint64_t));
-  d = mem_try(sizeof *d);
-  if (d == NULL) {
-    storage_release(ahead);
-    fnn_throw(FNN_EMEMORY, "recording a step: no memory");
-  }
-  *d = (Draws){ p->draws, fnn_retain(g), g->seed, g->counter, 0, ahead };
+  if (d != NULL) return d->ahead->word->data;
+  size_t m = fnn_mark();
+  Ahead *a = object_new(&ahead_type, sizeof *a);
+  a->word = storage_new_apart(p->device, sizeof(uint64_t));
+  d = mem_new(sizeof *d);
+  *d = (Draws){
+    p->draws, fnn_retain(g), g->seed, g->counter, 0, fnn_retain(a)
+  };
   p->draws = d;
-  return ahead->data;
+  fnn_escape(m, NULL);
+  return a->word->data;
+}
+
+void *capture_ahead (const fnn_Capture *p, const uint64_t *ahead) {
+  Draws *d = p->draws;
+  while (d->ahead->word->data != ahead) d = d->next;
+  return d->ahead;
 }
 
 /* }====================================================== */

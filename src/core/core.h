@@ -462,8 +462,8 @@ typedef struct Slot {
 typedef struct Derived {
   struct Derived *next;
   const void *key;
-  const fnn_Capture *capture; /* the recording that it was made in, or NULL */
-  Object *o;                  /* retained */
+  uint64_t recording; /* that it was made in, or 0 */
+  Object *o;          /* retained */
 } Derived;
 
 struct fnn_Param {
@@ -653,10 +653,14 @@ typedef struct Refresh {
   void *ud;
 } Refresh;
 void capture_before (fnn_Capture *c, const Refresh *r);
+/* A number that no other recording has, from 1. */
+uint64_t capture_number (const fnn_Capture *c);
 /* Replays write s. */
 void capture_written (fnn_Capture *c, fnn_Storage *s);
 /* Where the card finds how far g is ahead of the recording; g draws. */
 const uint64_t *capture_draw (fnn_Capture *c, fnn_Generator *g);
+/* The object that has this word, for a node that reads it later. */
+void *capture_ahead (const fnn_Capture *c, const uint64_t *ahead);
 
 /* Raw pages of the system, aligned to 64 bytes; zeroed or not.  NULL: none. */
 void *mem_pages (size_t bytes);

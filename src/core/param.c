@@ -167,14 +167,19 @@ void param_drop_slot (Param *p, const void *owner) {
     }
 }
 
-/* A step that is recorded derives what it reads, so that replays do too. */
+static uint64_t recording_of (const Param *p) {
+  const fnn_Capture *c = capture_of(p->value);
+  return c != NULL ? capture_number(c) : 0;
+}
+
+/* A step that is recorded derives what it reads, so that replays do too; and
+** nobody else reads that, for the step may never be done. */
 void *param_derived (Param *p, const void *key) {
   if (p->derived == NULL) return NULL;
   if (p->derived_version != p->value->storage->version) derived_drop(p);
-  const fnn_Capture *capture = capture_of(p->value);
+  uint64_t recording = recording_of(p);
   for (Derived *d = p->derived; d != NULL; d = d->next)
-    if (d->key == key)
-      return capture == NULL || d->capture == capture ? d->o : NULL;
+    if (d->key == key) return d->recording == recording ? d->o : NULL;
   return NULL;
 }
 
@@ -187,7 +192,7 @@ void param_derive (Param *p, const void *key, void *o) {
   Derived **at = &p->derived;
   while (*at != NULL && (*at)->key != key) at = &(*at)->next;
   if (*at != NULL) derived_cut(at);
-  *d = (Derived){ p->derived, key, capture_of(p->value), fnn_retain(o) };
+  *d = (Derived){ p->derived, key, recording_of(p), fnn_retain(o) };
   p->derived = d;
   p->derived_version = version;
 }

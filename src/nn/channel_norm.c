@@ -71,11 +71,18 @@ static double share (BatchNorm *l) {
   const fnn_Storage *s = l->batches->storage;
   if (l->o.momentum >= 0) return l->o.momentum;
   bool known = l->counted == s && l->version == s->version &&
-               capture_of(l->batches) == NULL;
-  l->count = (known ? l->count : fnn_item(l->batches)) + 1;
+               !s->device->host && capture_of(l->batches) == NULL;
+  if (!known) l->count = fnn_item(l->batches);
   l->counted = s;
-  l->version = s->version + 1; /* it will be added 1 */
-  return 1 / l->count;
+  l->version = s->version;
+  return 1 / (l->count + 1);
+}
+
+static void count_batch (BatchNorm *l) {
+  fnn_zip_number_(fnn_zip_find("add"), l->batches, 1);
+  if (l->o.momentum >= 0) return;
+  l->count++;
+  l->version++;
 }
 
 static Tensor *batch_forward (fnn_Module *m, Tensor *x) {
@@ -89,7 +96,7 @@ static Tensor *batch_forward (fnn_Module *m, Tensor *x) {
   Tensor *y = fnn_batch_norm(
       x, l->mean, l->var, value_or_null(l->weight), value_or_null(l->bias),
       m->training || l->mean == NULL, moves ? share(l) : 0, l->o.eps);
-  if (moves) fnn_zip_number_(fnn_zip_find("add"), l->batches, 1);
+  if (moves) count_batch(l);
   return y;
 }
 

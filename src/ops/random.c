@@ -176,6 +176,8 @@ fnn_Tensor *fnn_dropout (fnn_Tensor *x, double p, fnn_Generator *g) {
     n->i[1] = (int64_t)draw.counter;
     n->i[2] = (int64_t)(intptr_t)draw.ahead;
     n->a[0] = p;
+    if (draw.ahead != NULL)
+      n->held = fnn_retain(capture_ahead(context()->capture, draw.ahead));
   }
   return y;
 }

@@ -113,6 +113,12 @@ static Slot *ready_slot (fnn_Optimizer *o, const Values *v, Param *p,
   Slot *s = param_slot(p, o, true);
   for (int k = 0; k < countof(s->t); k++) {
     if (!(needs >> k & 1) || s->t[k] != NULL) continue;
+    if (capture_of(p->value) != NULL)
+      fnn_throw(FNN_EGRAPH,
+                "%s: the first step of a parameter makes its state, which "
+                "replays would make anew: not in a step that is recorded "
+                "(fnn.graph_step)",
+                o->rule->name);
     int64_t shape[FNN_MAXDIM];
     int ndim = optimizer_state_shape(o->rule, p->value, k, shape);
     Tensor *t =
@@ -209,9 +215,11 @@ static void update (fnn_Optimizer *o, int group, Param *p, Steps *s) {
   tensor_written(p->value);
   s->next++;
   if (r->update != NULL) {
+    size_t m = fnn_mark();
     s->first = s->next;
     r->update(x->p, scaled(x->g, x->factor), x->s, &x->u,
               &o->groups[group].values);
+    fnn_escape(m, NULL);
   } else if (d->host) flush(o, s);
 }
 
@@ -252,9 +260,10 @@ fnn_Tensor *fnn_optimizer_step_clipped_later (fnn_Optimizer *o, double scale,
     fnn_throw(FNN_EARG, "%s: max_norm must not be negative (got %g)",
               o->rule->name, most);
   size_t m = fnn_mark();
-  Tensor *squares = NULL; /* there is a group, or step has nothing to do */
+  Tensor *squares = NULL;
   for (int i = 0; i < o->ngroups; i++)
     squares = gradient_squares(o->groups[i].n, o->groups[i].params, squares);
+  if (squares == NULL) squares = gradient_squares(0, NULL, NULL);
   Tensor *norm = tensor_like(squares), *factor = tensor_like(squares);
   kernel(norm, norm_factor)(factor, norm, squares, scale, most);
   step(o, factor);
