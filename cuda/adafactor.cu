@@ -55,8 +55,7 @@ static __device__ inline double block_sum (double v) {
 }
 
 /* Squares of p, and of g where rows have a mean; a warp a row. */
-template <class T>
-static __global__ void row_squares (Matrices<T> m) {
+template <class T> static __global__ void row_squares (Matrices<T> m) {
   typedef Real<T> R;
   int lane = (int)threadIdx.x % WARP;
   int64_t row = (int64_t)blockIdx.x * WARPS + threadIdx.x / WARP;
@@ -87,8 +86,7 @@ static __global__ void row_squares (Matrices<T> m) {
 
 /* Squares of g by columns, in parts of some rows; block (columns, part, of
 ** which matrix). */
-template <class T>
-static __global__ void column_squares (Matrices<T> m) {
+template <class T> static __global__ void column_squares (Matrices<T> m) {
   int64_t j = (int64_t)blockIdx.x * THREADS + threadIdx.x;
   for (int64_t b = blockIdx.z; j < m.c && b < m.batch; b += gridDim.z) {
     int64_t i = blockIdx.y * m.grain, end = lesser(i + m.grain, m.r);
@@ -101,8 +99,7 @@ static __global__ void column_squares (Matrices<T> m) {
   }
 }
 
-template <class T>
-static __global__ void column_means (Matrices<T> m) {
+template <class T> static __global__ void column_means (Matrices<T> m) {
   int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
   int64_t step = (int64_t)gridDim.x * THREADS;
   for (; i < m.batch * m.c; i += step) {
@@ -115,8 +112,7 @@ static __global__ void column_means (Matrices<T> m) {
 }
 
 /* 1 / the mean of a matrix's rows' means; a block a matrix. */
-template <class T>
-static __global__ void row_means (Matrices<T> m) {
+template <class T> static __global__ void row_means (Matrices<T> m) {
   for (int64_t b = blockIdx.x; b < m.batch; b += gridDim.x) {
     double sum = 0;
     for (int64_t i = threadIdx.x; i < m.r; i += THREADS)
@@ -138,16 +134,13 @@ static __device__ inline Real<T> update_at (const Matrices<T> &m, int64_t i,
 }
 
 template <class T>
-static __device__ inline Real<T> row_factor (const Matrices<T> &m,
-                                             int64_t row, int64_t b) {
-  return m.all != NULL
-             ? 0
-             : (Real<T>)((double)m.rows[row] * m.inverse[b]);
+static __device__ inline Real<T> row_factor (const Matrices<T> &m, int64_t row,
+                                             int64_t b) {
+  return m.all != NULL ? 0 : (Real<T>)((double)m.rows[row] * m.inverse[b]);
 }
 
 /* Squares of the update; a warp a row. */
-template <class T>
-static __global__ void update_squares (Matrices<T> m) {
+template <class T> static __global__ void update_squares (Matrices<T> m) {
   int lane = (int)threadIdx.x % WARP;
   int64_t row = (int64_t)blockIdx.x * WARPS + threadIdx.x / WARP;
   int64_t step = (int64_t)gridDim.x * WARPS;
@@ -165,8 +158,7 @@ static __global__ void update_squares (Matrices<T> m) {
 }
 
 /* All rows' sums, of p and of the update: one block. */
-template <class T>
-static __global__ void totals (Matrices<T> m) {
+template <class T> static __global__ void totals (Matrices<T> m) {
   double p = 0, u = 0;
   for (int64_t i = threadIdx.x; i < m.batch * m.r; i += THREADS) {
     p += m.p_sums[i];
@@ -187,8 +179,8 @@ template <class T> static __global__ void apply (Matrices<T> m) {
   int64_t stride = (int64_t)gridDim.x * WARPS;
   double size = sqrt(m.total[0] / (double)m.n);
   double over = sqrt(m.total[1] / (double)m.n) / m.most;
-  R step = (R)((size > m.small ? size : m.small) * m.step /
-               (over > 1 ? over : 1));
+  R step =
+      (R)((size > m.small ? size : m.small) * m.step / (over > 1 ? over : 1));
   for (; row < m.batch * m.r; row += stride) {
     int64_t b = row / m.r, from = row * m.c, to = lesser(from + m.c, m.n);
     R f = row_factor(m, row, b);
@@ -260,7 +252,6 @@ static void adafactor (Tensor *p, const Tensor *g, Tensor *const *s,
 extern "C" void cuda_adafactor (Tensor *p, const Tensor *g, Tensor *const *s,
                                 const Update *u, double small, double most) {
   size_t mark = fnn_mark();
-  if (p->numel > 0)
-    WITH_FLOAT(p->dtype, adafactor<T>(p, g, s, u, small, most))
+  if (p->numel > 0) WITH_FLOAT(p->dtype, adafactor<T>(p, g, s, u, small, most))
   fnn_escape(mark, NULL);
 }

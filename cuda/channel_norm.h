@@ -101,8 +101,7 @@ static __device__ inline int64_t norm_pair (const Split *s, int64_t i,
                                             int64_t j) {
   if (s->pooled) return norm_place(s, j / s->parts, i, j % s->parts);
   int64_t image = i / s->groups, first = i % s->groups * s->size;
-  if (s->last)
-    return norm_place(s, image, first + j % s->size, j / s->size);
+  if (s->last) return norm_place(s, image, first + j % s->size, j / s->size);
   return norm_place(s, image, first + j / s->parts, j % s->parts);
 }
 

@@ -98,8 +98,8 @@ static __global__ void lower (V *to, const V *x, Places s, Start from,
 ** and addresses too. */
 static int64_t word_of (const Tensor *x, int64_t channels, const void *to) {
   int64_t size = (int64_t)fnn_dtype_size((fnn_Dtype)x->dtype);
-  uintptr_t all = (uintptr_t)tensor_data(x) | (uintptr_t)to |
-                  (uintptr_t)(channels * size);
+  uintptr_t all =
+      (uintptr_t)tensor_data(x) | (uintptr_t)to | (uintptr_t)(channels * size);
   int64_t word = 16;
   while (all % (uintptr_t)word != 0) word /= 2;
   return word;
@@ -182,8 +182,8 @@ void conv_turn (void *y, fnn_Dtype t, const Tensor *x, int64_t outer,
 }
 
 static Tensor *turned (const Tensor *w, const ConvShape *s) {
-  Tensor *y = tensor_new(1, &w->numel, (fnn_Dtype)w->dtype,
-                         w->storage->device);
+  Tensor *y =
+      tensor_new(1, &w->numel, (fnn_Dtype)w->dtype, w->storage->device);
   int64_t taps = conv_count(s->size);
   if (conv_is_depthwise(s))
     conv_turn(tensor_data(y), (fnn_Dtype)w->dtype, w, 1, s->cout, taps);
@@ -202,8 +202,7 @@ const void *conv_weights (const Tensor *w, const ConvShape *s) {
   if (same || conv_count(s->size) == 1) return tensor_data(w);
   Param *p = param_of(w);
   bool stays = p != NULL && (p->frozen || !context()->grad_mode);
-  if (!stays || capture_of(w) != NULL)
-    return tensor_data(turned(w, s));
+  if (!stays || capture_of(w) != NULL) return tensor_data(turned(w, s));
   Tensor *kept = (Tensor *)param_derived(p, key);
   if (kept == NULL) {
     kept = turned(w, s);

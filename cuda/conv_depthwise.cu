@@ -71,18 +71,18 @@ static void run_depthwise (Tensor *y, const Tensor *x, const void *w,
   dim3 grid(blocks_for(items, block.y), blocks_for(width, block.x));
   if (items > INT32_MAX)
     fnn_throw(FNN_ESHAPE, "conv: a result has more than 2^31 - 1 places");
-  RUN(x, (depthwise<T, N>), grid, block, 0, data_of<T>(y),
-      data_of<const T>(x), (const T *)w, data_of<const T>(e->bias), *s,
-      (unsigned)items, across, width, s->cout / s->cin, e->act == MAP_relu);
+  RUN(x, (depthwise<T, N>), grid, block, 0, data_of<T>(y), data_of<const T>(x),
+      (const T *)w, data_of<const T>(e->bias), *s, (unsigned)items, across,
+      width, s->cout / s->cin, e->act == MAP_relu);
 }
 
 void conv_depthwise (Tensor *y, const Tensor *x, const Tensor *w,
                      const Epilogue *e, const ConvShape *s) {
   Places places = conv_places(s);
   const void *turned = conv_weights(w, s);
-  bool packs = s->cin == s->cout &&
-               pack_fits((fnn_Dtype)x->dtype, s->cout, tensor_data(x),
-                         tensor_data(y), turned);
+  bool packs =
+      s->cin == s->cout && pack_fits((fnn_Dtype)x->dtype, s->cout,
+                                     tensor_data(x), tensor_data(y), turned);
   WITH_FLOAT(x->dtype, {
     if (packs) run_depthwise<T, 4>(y, x, turned, e, &places);
     else run_depthwise<T, 1>(y, x, turned, e, &places);
@@ -109,10 +109,9 @@ static __device__ inline bool meets (const Places *s, int d, unsigned at,
 
 /* width: packs of inputs; each: outputs of one. */
 template <class T, int N>
-static __global__ void depthwise_input (T *gx, const T *gy, const T *w,
-                                        const T *bias, Places s,
-                                        unsigned places, unsigned width,
-                                        unsigned each, bool relu) {
+static __global__ void
+depthwise_input (T *gx, const T *gy, const T *w, const T *bias, Places s,
+                 unsigned places, unsigned width, unsigned each, bool relu) {
   unsigned step = gridDim.x * blockDim.y, o[3];
   unsigned c = blockIdx.y * blockDim.x + threadIdx.x;
   if (c >= width) return;
@@ -165,9 +164,9 @@ void conv_depthwise_input (Tensor *gx, const Tensor *gy, const Tensor *w,
                            const Epilogue *e, const ConvShape *s) {
   Places places = conv_places(s);
   const void *turned = conv_weights(w, s);
-  bool packs = s->cin == s->cout &&
-               pack_fits((fnn_Dtype)gy->dtype, s->cin, tensor_data(gy),
-                         tensor_data(gx), turned);
+  bool packs =
+      s->cin == s->cout && pack_fits((fnn_Dtype)gy->dtype, s->cin,
+                                     tensor_data(gy), tensor_data(gx), turned);
   WITH_FLOAT(gy->dtype, {
     if (packs) run_input<T, 4>(gx, gy, turned, e, &places);
     else run_input<T, 1>(gx, gy, turned, e, &places);

@@ -50,8 +50,8 @@ static __global__ void copy_transposed (T *y, const T *x, Tiles t) {
     uint32_t lane = threadIdx.x;
     for (uint32_t k = threadIdx.y; k < TILE; k += TILE_ROWS)
       if (i + k < t.size[0] && j + lane < t.size[1])
-        tile[k][lane] = x[ox + (int32_t)(i + k) * t.x_step +
-                          (int32_t)(j + lane)];
+        tile[k][lane] =
+            x[ox + (int32_t)(i + k) * t.x_step + (int32_t)(j + lane)];
     __syncthreads();
     for (uint32_t k = threadIdx.y; k < TILE; k += TILE_ROWS)
       if (j + k < t.size[1] && i + lane < t.size[0])
@@ -96,8 +96,7 @@ static bool find_tiles (Tiles *t, const Geometry *g) {
 template <class T> struct Move {
   typedef T Lane;
   T a, b; /* unused */
-  template <int V>
-  __device__ T operator() (const T (&x)[1][V], int j) const {
+  template <int V> __device__ T operator()(const T (&x)[1][V], int j) const {
     return x[0][j];
   }
 };

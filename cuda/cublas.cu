@@ -28,20 +28,20 @@ enum { GEMM_DEFAULT = -1 };
 /* The functions, as FUNCTION(field, name, arguments); all give a status, 0
 ** for success. */
 #define FUNCTIONS \
-  FUNCTION(create, "cublasCreate_v2", (Handle **h)) \
-  FUNCTION(set_stream, "cublasSetStream_v2", (Handle *h, cudaStream_t s)) \
+  FUNCTION(create, "cublasCreate_v2", (Handle * *h)) \
+  FUNCTION(set_stream, "cublasSetStream_v2", (Handle * h, cudaStream_t s)) \
   FUNCTION(set_workspace, "cublasSetWorkspace_v2", \
-           (Handle *h, void *p, size_t bytes)) \
-  FUNCTION(set_math, "cublasSetMathMode", (Handle *h, int mode)) \
+           (Handle * h, void *p, size_t bytes)) \
+  FUNCTION(set_math, "cublasSetMathMode", (Handle * h, int mode)) \
   FUNCTION(gemm, "cublasGemmStridedBatchedEx", \
-           (Handle *h, int opa, int opb, int m, int n, int k, \
-            const void *alpha, const void *a, int ta, int lda, \
-            long long sa, const void *b, int tb, int ldb, long long sb, \
-            const void *beta, void *c, int tc, int ldc, long long sc, \
-            int batch, int compute, int algorithm))
+           (Handle * h, int opa, int opb, int m, int n, int k, \
+            const void *alpha, const void *a, int ta, int lda, long long sa, \
+            const void *b, int tb, int ldb, long long sb, const void *beta, \
+            void *c, int tc, int ldc, long long sc, int batch, int compute, \
+            int algorithm))
 
 typedef struct Blas {
-#define FUNCTION(field, name, args) int (*field) args;
+#define FUNCTION(field, name, args) int(*field) args;
   FUNCTIONS
 #undef FUNCTION
 } Blas;
@@ -70,7 +70,7 @@ static bool blas_find (Blas *b, char *why) {
     return false;
   }
 #define FUNCTION(field, name, args) \
-  if ((b->field = (int (*) args)library_symbol(library, name)) == NULL) { \
+  if ((b->field = (int(*) args)library_symbol(library, name)) == NULL) { \
     snprintf(why, TEXT, "%s has no %s: it is older than CUDA 11.2", \
              names[at - 1], name); \
     return false; \

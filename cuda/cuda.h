@@ -83,13 +83,14 @@ template <> struct RealOf<double> { typedef double type; };
 template <class T> using Real = typename RealOf<T>::type;
 
 /* Any number from any number: halves know floats only. */
-template <class To, class From>
-static __device__ inline To number (From v) { return (To)v; }
-template <> __device__ inline half number<half, double> (double v) {
+template <class To, class From> static __device__ inline To number (From v) {
+  return (To)v;
+}
+template <> __device__ inline half number<half, double>(double v) {
   return (half)(float)v;
 }
-template <> __device__ inline nv_bfloat16 number<nv_bfloat16, double>
-    (double v) {
+template <>
+__device__ inline nv_bfloat16 number<nv_bfloat16, double>(double v) {
   return (nv_bfloat16)(float)v;
 }
 
@@ -100,10 +101,22 @@ template <class T> static inline T *data_of (const Tensor *x) {
 /* Runs the statement with T the element type of a float dtype. */
 #define WITH_FLOAT(dtype, ...) \
   switch ((fnn_Dtype)(dtype)) { \
-    case FNN_F64: { typedef double T; __VA_ARGS__; } break; \
-    case FNN_F16: { typedef half T; __VA_ARGS__; } break; \
-    case FNN_BF16: { typedef nv_bfloat16 T; __VA_ARGS__; } break; \
-    default: { typedef float T; __VA_ARGS__; } break; \
+    case FNN_F64: { \
+      typedef double T; \
+      __VA_ARGS__; \
+    } break; \
+    case FNN_F16: { \
+      typedef half T; \
+      __VA_ARGS__; \
+    } break; \
+    case FNN_BF16: { \
+      typedef nv_bfloat16 T; \
+      __VA_ARGS__; \
+    } break; \
+    default: { \
+      typedef float T; \
+      __VA_ARGS__; \
+    } break; \
   }
 
 #endif

@@ -36,11 +36,11 @@ struct Plus {
 template <class S, class T> static __device__ inline S widened (T v) {
   return (S)v;
 }
-template <> __device__ inline double widened<double, half> (half v) {
+template <> __device__ inline double widened<double, half>(half v) {
   return (double)(float)v;
 }
 template <>
-__device__ inline double widened<double, nv_bfloat16> (nv_bfloat16 v) {
+__device__ inline double widened<double, nv_bfloat16>(nv_bfloat16 v) {
   return (double)(float)v;
 }
 

@@ -37,7 +37,8 @@ void cuda_check (cudaError_t e, const char *what) {
 
 /* Streams that do not wait for the one that other libraries use. */
 static cudaError_t open_streams (Cuda *c) {
-  cudaError_t e = cudaStreamCreateWithFlags(&c->compute, cudaStreamNonBlocking);
+  cudaError_t e =
+      cudaStreamCreateWithFlags(&c->compute, cudaStreamNonBlocking);
   if (e != cudaSuccess) return e;
   e = cudaStreamCreateWithFlags(&c->copy, cudaStreamNonBlocking);
   if (e != cudaSuccess) return e;
@@ -88,12 +89,10 @@ static void describe (const fnn_Device *d, fnn_DeviceInfo *info) {
 }
 
 static const Queues queues = {
-  describe,         cuda_synchronize,    cuda_pin,
-  cuda_unpin,       cuda_event,          cuda_event_free,
-  cuda_copy_after,  cuda_copy_pinned,    cuda_copy_mark,
-  cuda_compute_after, cuda_passed,       cuda_record,
-  cuda_recorded,    cuda_record_stop,    cuda_replay,
-  cuda_recording_free
+  describe,       cuda_synchronize,   cuda_pin,        cuda_unpin,
+  cuda_event,     cuda_event_free,    cuda_copy_after, cuda_copy_pinned,
+  cuda_copy_mark, cuda_compute_after, cuda_passed,     cuda_record,
+  cuda_recorded,  cuda_record_stop,   cuda_replay,     cuda_recording_free
 };
 
 static void add_card (int i) {
@@ -125,7 +124,8 @@ static void say_why (cudaError_t e) {
              driver / 1000, driver % 1000 / 10, runtime / 1000,
              runtime % 1000 / 10, cudaGetErrorString(e));
   else if (e == cudaSuccess || e == cudaErrorNoDevice)
-    snprintf(why, sizeof why, "this machine has no NVIDIA card, or "
+    snprintf(why, sizeof why,
+             "this machine has no NVIDIA card, or "
              "CUDA_VISIBLE_DEVICES hides it (%s)",
              cudaGetErrorString(cudaErrorNoDevice));
   else

@@ -61,8 +61,8 @@ static __device__ inline int64_t term (int64_t start, int64_t step,
 }
 
 template <class L>
-static __global__ void arange_kernel (char *y, fnn_Dtype t, int64_t n,
-                                      L start, L step) {
+static __global__ void arange_kernel (char *y, fnn_Dtype t, int64_t n, L start,
+                                      L step) {
   int64_t stride = (int64_t)gridDim.x * blockDim.x;
   int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
   for (; i < n; i += stride) {
@@ -76,8 +76,8 @@ extern "C" void cuda_arange (Tensor *y, double start, double step) {
   char *to = data_of<char>(y);
   unsigned blocks = blocks_for(y->numel, SWEEP_THREADS);
   if (lane_of(t) == FNN_I64)
-    RUN(y, (arange_kernel<int64_t>), blocks, SWEEP_THREADS, 0, to, t,
-        y->numel, (int64_t)start, (int64_t)step);
+    RUN(y, (arange_kernel<int64_t>), blocks, SWEEP_THREADS, 0, to, t, y->numel,
+        (int64_t)start, (int64_t)step);
   else
     RUN(y, (arange_kernel<double>), blocks, SWEEP_THREADS, 0, to, t, y->numel,
         start, step);

@@ -59,8 +59,8 @@ static cudaError_t make (Flags *f, Cuda *card) {
   return e;
 }
 
-int64_t flags_call (Cuda *card, const char *op, const char *what,
-                    Flag **flag, Search **search) {
+int64_t flags_call (Cuda *card, const char *op, const char *what, Flag **flag,
+                    Search **search) {
   fnn_Context *c = context();
   Flags *f = &cards[card->id];
   cudaError_t e = cudaSuccess;

@@ -20,7 +20,7 @@ typedef struct Search {
 
 /* The number of a call that checks ids of op in range of n `what`, and where
 ** its kernel tells; both strings last as long as the engine. */
-int64_t flags_call (Cuda *card, const char *op, const char *what,
-                    Flag **flag, Search **search);
+int64_t flags_call (Cuda *card, const char *op, const char *what, Flag **flag,
+                    Search **search);
 
 #endif

@@ -91,11 +91,26 @@ extern "C" void cuda_check_ids (const Tensor *ids, int64_t n, int64_t ignore,
 ** addresses; up to one of most bytes. */
 #define WITH_WORD(bytes, y, x, ...) \
   switch (word_of(bytes, y, x)) { \
-    case 16: { typedef uint4 W; __VA_ARGS__; } break; \
-    case 8: { typedef uint64_t W; __VA_ARGS__; } break; \
-    case 4: { typedef uint32_t W; __VA_ARGS__; } break; \
-    case 2: { typedef uint16_t W; __VA_ARGS__; } break; \
-    default: { typedef uint8_t W; __VA_ARGS__; } break; \
+    case 16: { \
+      typedef uint4 W; \
+      __VA_ARGS__; \
+    } break; \
+    case 8: { \
+      typedef uint64_t W; \
+      __VA_ARGS__; \
+    } break; \
+    case 4: { \
+      typedef uint32_t W; \
+      __VA_ARGS__; \
+    } break; \
+    case 2: { \
+      typedef uint16_t W; \
+      __VA_ARGS__; \
+    } break; \
+    default: { \
+      typedef uint8_t W; \
+      __VA_ARGS__; \
+    } break; \
   }
 
 static int word_of (size_t bytes, const void *y, const void *x) {
@@ -120,23 +135,22 @@ static __global__ void select_rows (W *y, const W *x, const int64_t *ids,
 }
 
 extern "C" void cuda_index_select (Tensor *y, const Tensor *x,
-                                   const Tensor *ids, int64_t outer,
-                                   int64_t n, int64_t inner) {
+                                   const Tensor *ids, int64_t outer, int64_t n,
+                                   int64_t inner) {
   size_t bytes = (size_t)inner * size_of(x);
   int64_t rows = outer * ids->numel;
   if (rows == 0 || bytes == 0) return;
-  WITH_WORD(bytes, data_of<char>(y), data_of<char>(x),
-            int64_t width = (int64_t)(bytes / sizeof(W));
-            unsigned across = 1;
-            while (across < THREADS && across < width) across *= 2;
-            dim3 block(across, THREADS / across);
-            int64_t chunks = min64((width + 4 * across - 1) / (4 * across),
-                                   65535);
-            dim3 grid(blocks_for(rows, block.y), (unsigned)chunks);
-            RUN(y, (select_rows<W>), grid, block, 0, data_of<W>(y),
-                (const W *)data_of<W>(x),
-                (const int64_t *)data_of<int64_t>(ids), rows, ids->numel, n,
-                width))
+  WITH_WORD(
+      bytes, data_of<char>(y), data_of<char>(x),
+      int64_t width = (int64_t)(bytes / sizeof(W));
+      unsigned across = 1;
+      while (across < THREADS && across < width) across *= 2;
+      dim3 block(across, THREADS / across);
+      int64_t chunks = min64((width + 4 * across - 1) / (4 * across), 65535);
+      dim3 grid(blocks_for(rows, block.y), (unsigned)chunks);
+      RUN(y, (select_rows<W>), grid, block, 0, data_of<W>(y),
+          (const W *)data_of<W>(x), (const int64_t *)data_of<int64_t>(ids),
+          rows, ids->numel, n, width))
 }
 
 /* y (outer, count, inner) from x (outer, n, inner), ids of y's shape. */
@@ -194,7 +208,7 @@ template <class T> using Sum = typename SumOf<T>::type;
 template <class T> static __device__ inline T plus (T a, T b) {
   return (T)(a + b);
 }
-template <> __device__ inline bool plus<bool> (bool a, bool b) {
+template <> __device__ inline bool plus<bool>(bool a, bool b) {
   return a || b;
 }
 
@@ -273,9 +287,8 @@ static __global__ void add_rows_few (T *y, const T *x, Add a, int64_t items) {
 
 /* The same from sorted ids. */
 template <class T, class K>
-static __global__ void add_rows_sorted (T *y, const T *x, Add a,
-                                        int64_t items, const K *key,
-                                        const uint32_t *place) {
+static __global__ void add_rows_sorted (T *y, const T *x, Add a, int64_t items,
+                                        const K *key, const uint32_t *place) {
   int64_t item = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
   for (; item < items; item += (int64_t)gridDim.x * WARPS) {
     Row<T> r;
@@ -301,8 +314,7 @@ static __global__ void add_elements_few (T *y, const T *x, Add a,
     int64_t from = outer * a.count * a.inner + at;
     int64_t end = from + a.count * a.inner;
     bool mine = in_range(id, a.n);
-    for (int64_t k = from; mine && k < i; k += a.inner)
-      mine = a.ids[k] != id;
+    for (int64_t k = from; mine && k < i; k += a.inner) mine = a.ids[k] != id;
     if (!mine) continue;
     T *to = y + (outer * a.n + id) * a.inner + at;
     Sum<T> sum = (Sum<T>)*to;
@@ -352,8 +364,7 @@ static int bits_of (int64_t n) {
 }
 
 template <class T, class K>
-static void add_sorted (Tensor *y, const Tensor *x, const Add &a,
-                        bool rows) {
+static void add_sorted (Tensor *y, const Tensor *x, const Add &a, bool rows) {
   int64_t items = a.outer * a.count * ((a.inner + CHUNK - 1) / CHUNK);
   int64_t numel = rows ? a.count : x->numel, limit = rows ? a.n : y->numel;
   size_t mark = fnn_mark();
@@ -367,8 +378,8 @@ static void add_sorted (Tensor *y, const Tensor *x, const Add &a,
         data_of<T>(y), (const T *)data_of<T>(x), a, items, (const K *)p.key,
         (const uint32_t *)p.place);
   else
-    RUN(y, (add_elements_sorted<T, K>), blocks_for(numel, THREADS), THREADS,
-        0, data_of<T>(y), (const T *)data_of<T>(x), numel, limit,
+    RUN(y, (add_elements_sorted<T, K>), blocks_for(numel, THREADS), THREADS, 0,
+        data_of<T>(y), (const T *)data_of<T>(x), numel, limit,
         (const K *)p.key, (const uint32_t *)p.place);
   fnn_escape(mark, NULL);
 }
@@ -451,9 +462,8 @@ typedef struct Shape {
   int64_t size[FNN_MAXDIM];
 } Shape;
 
-static __global__ void list_tiles (int64_t *y, const uint8_t *x,
-                                   int64_t numel, const int64_t *start,
-                                   Shape s) {
+static __global__ void list_tiles (int64_t *y, const uint8_t *x, int64_t numel,
+                                   const int64_t *start, Shape s) {
   int64_t total, i = (int64_t)blockIdx.x * TILE + threadIdx.x * EACH;
   int64_t at = block_scan(count_true(x, i, numel), &total);
   int64_t *to = y + (start[blockIdx.x] + at) * s.ndim;

@@ -34,7 +34,8 @@ static __device__ inline real loss_of (const Row<real> &k, real x, real t,
   WORDS;
   switch (k.op) {
 #define LOSS(name, y, gx, gt, gu) \
-  case LOSS_##name: return (y);
+  case LOSS_##name: \
+    return (y);
 #include "../src/core/loss.def"
 #undef LOSS
   }
@@ -50,7 +51,8 @@ static __device__ inline real slope_of (const Row<real> &k, int which, real x,
 #define LOSS(name, y, gx, gt, gu) \
   case LOSS_##name * 3: return (gx); \
   case LOSS_##name * 3 + 1: return (gt); \
-  case LOSS_##name * 3 + 2: return (gu);
+  case LOSS_##name * 3 + 2: \
+    return (gu);
 #include "../src/core/loss.def"
 #undef LOSS
   }
@@ -72,8 +74,7 @@ template <class real> struct Losses {
   typedef real Lane;
   Row<real> row;
   template <int V>
-  __device__ inline real operator() (const real (&v)[INPUTS][V],
-                                     int j) const {
+  __device__ inline real operator()(const real (&v)[INPUTS][V], int j) const {
     real u = row.third ? v[2][j] : (real)1;
     real w = row.weighed ? v[3][j] : (real)1;
     return w * loss_of(row, v[0][j], v[1][j], u);
@@ -87,12 +88,11 @@ template <class real> struct Slopes {
   int which;
   real scale;
   template <int V>
-  __device__ inline real operator() (const real (&v)[1 + INPUTS][V],
-                                     int j) const {
+  __device__ inline real operator()(const real (&v)[1 + INPUTS][V],
+                                    int j) const {
     real u = row.third ? v[3][j] : (real)1;
     real w = row.weighed ? v[4][j] : (real)1;
-    return v[0][j] * scale * w *
-           slope_of(row, which, v[1][j], v[2][j], u);
+    return v[0][j] * scale * w * slope_of(row, which, v[1][j], v[2][j], u);
   }
 };
 
@@ -227,8 +227,7 @@ extern "C" void cuda_loss (int op, Tensor *y, const Tensor *const *in,
   Geometry g;
   if (y->numel != 1) geometry_open(&g, 1 + INPUTS, t);
   else geometry_open(&g, INPUTS, in); /* laid out by x */
-  WITH_FLOAT(y->dtype,
-             Losses<Real<T>> f = { row_of<Real<T>>(op, in, a, b) };
+  WITH_FLOAT(y->dtype, Losses<Real<T>> f = { row_of<Real<T>>(op, in, a, b) };
              if (y->numel != 1) each<Losses<Real<T>>, T, INPUTS>(y, f, g);
              else sum<T>(y, f, g, scale));
 }

@@ -199,12 +199,10 @@ extern "C" void cuda_ctc_back (Tensor *gx, const Tensor *gy,
   k.share = (double *)scratch_for(x, states * 2 * (int64_t)sizeof *k.share);
   k.next = (int32_t *)scratch_for(x, states * (int64_t)sizeof *k.next);
   k.owner = (bool *)scratch_for(x, states * (int64_t)sizeof *k.owner);
-  size_t bytes =
-      (size_t)gx->numel * fnn_dtype_size((fnn_Dtype)gx->dtype);
+  size_t bytes = (size_t)gx->numel * fnn_dtype_size((fnn_Dtype)gx->dtype);
   cuda_check(cudaMemsetAsync(tensor_data(gx), 0, bytes, cuda_of(gx)->compute),
              "ctc_back");
-  WITH_FLOAT(x->dtype,
-             RUN(x, (ctc_backward<T>), (unsigned)k.n, BLOCK, 0, data_of<T>(gx),
-                 data_of<T>(gy), data_of<T>(x), k));
+  WITH_FLOAT(x->dtype, RUN(x, (ctc_backward<T>), (unsigned)k.n, BLOCK, 0,
+                           data_of<T>(gx), data_of<T>(gy), data_of<T>(x), k));
   fnn_escape(mark, NULL);
 }

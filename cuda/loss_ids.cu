@@ -70,8 +70,7 @@ static __device__ void finish_row (const Job<T> &k, int64_t row, int64_t id,
   else ((T *)k.y)[row] = number<T>(loss);
 }
 
-template <class T>
-static __global__ void entropy_rows (Job<T> k, int team) {
+template <class T> static __global__ void entropy_rows (Job<T> k, int team) {
   typedef Real<T> real;
   int t = threadIdx.x % team;
   EACH_ROW(row, k.rows, team) {
@@ -81,7 +80,7 @@ static __global__ void entropy_rows (Job<T> k, int team) {
     double weighed = 0;
     int64_t head = packed_from(x, n);
     if (k.w != NULL && k.smooth != 0 && !is_packed(k.w + head)) head = n;
-    row_walk(n, head, t, team, [&](int64_t i, auto count) {
+    row_walk(n, head, t, team, [&] (int64_t i, auto count) {
       enum { N = decltype(count)::n };
       real v[N], w[N], few = 0;
       load<N>(v, x + i);
@@ -114,8 +113,7 @@ static __device__ inline double gradient_of (const Job<T> &k, int64_t row) {
          k.scale;
 }
 
-template <class T>
-static __global__ void slope_rows (Job<T> k, int team) {
+template <class T> static __global__ void slope_rows (Job<T> k, int team) {
   typedef Real<T> real;
   int t = threadIdx.x % team;
   EACH_ROW(row, k.rows, team) {
@@ -124,8 +122,8 @@ static __global__ void slope_rows (Job<T> k, int team) {
     const T *x = k.x + row * k.n;
     T *gx = k.gx + row * k.n;
     double g = id >= 0 ? gradient_of(k, row) : 0;
-    double hit = (1 - k.smooth) *
-                 (id >= 0 && k.w != NULL ? (double)k.w[id] : 1);
+    double hit =
+        (1 - k.smooth) * (id >= 0 && k.w != NULL ? (double)k.w[id] : 1);
     double each = k.smooth / (double)k.n;
     double whole = k.smooth != 0 ? each * all_weights(k) : 0;
     const real p = (real)(g * (hit + whole)), q = (real)(g * each);
@@ -134,7 +132,7 @@ static __global__ void slope_rows (Job<T> k, int team) {
     bool weigh = k.w != NULL && k.smooth != 0;
     int64_t head = packed_from(x, k.n);
     if (!is_packed(gx + head) || (weigh && !is_packed(k.w + head))) head = k.n;
-    row_walk(k.n, head, t, team, [&](int64_t i, auto count) {
+    row_walk(k.n, head, t, team, [&] (int64_t i, auto count) {
       enum { N = decltype(count)::n };
       real v[N], w[N];
       if (weigh) load<N>(w, k.w + i);
@@ -192,8 +190,7 @@ extern "C" void cuda_cross_entropy (Tensor *y, Tensor *lse, const Tensor *x,
   if (rows == 0) return;
   int team = team_for(n);
   size_t mark = fnn_mark();
-  WITH_FLOAT(x->dtype,
-             Job<T> k = job<T>(y, lse, x, ids, w, n, ignore, smooth);
+  WITH_FLOAT(x->dtype, Job<T> k = job<T>(y, lse, x, ids, w, n, ignore, smooth);
              RUN(x, (entropy_rows<T>), blocks_for(rows, BLOCK / team), BLOCK,
                  0, k, team));
   fnn_escape(mark, NULL);
@@ -210,9 +207,7 @@ extern "C" void cuda_cross_entropy_back (Tensor *gx, const Tensor *gy,
   size_t mark = fnn_mark();
   WITH_FLOAT(x->dtype,
              Job<T> k = job<T>(gy, lse, x, ids, w, n, ignore, smooth);
-             k.gx = data_of<T>(gx);
-             k.one = gy->numel == 1;
-             k.scale = scale;
+             k.gx = data_of<T>(gx); k.one = gy->numel == 1; k.scale = scale;
              RUN(x, (slope_rows<T>), blocks_for(rows, BLOCK / team), BLOCK, 0,
                  k, team));
   fnn_escape(mark, NULL);

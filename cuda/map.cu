@@ -82,7 +82,7 @@ template <class real, int OP> struct MapForward {
   typedef real Lane;
   real a, b;
   template <int V>
-  __device__ real operator() (const real (&x)[1][V], int j) const {
+  __device__ real operator()(const real (&x)[1][V], int j) const {
     return MapRow<OP>::of(x[0][j], a, b);
   }
 };
@@ -91,14 +91,13 @@ template <class real, int OP> struct MapBackward {
   typedef real Lane;
   real a, b;
   template <int V>
-  __device__ real operator() (const real (&x)[2][V], int j) const {
+  __device__ real operator()(const real (&x)[2][V], int j) const {
     return MapSlope<OP>::of(x[0][j], x[1][j], a, b);
   }
 };
 
 template <class Z, class T, int OP>
-static void forward (const Tensor *on, const Geometry *g, double a,
-                     double b) {
+static void forward (const Tensor *on, const Geometry *g, double a, double b) {
   sweep_launch<MapForward<Real<T>, OP>, Z, T, T, 1, 16 / sizeof(T)>(
       on, *g, (Real<T>)a, (Real<T>)b);
 }
@@ -113,15 +112,19 @@ static void backward (const Tensor *on, const Geometry *g, double a,
 #define MAP(name, parameters, kind, ...) kind(name)
 
 #define REAL(name) \
-  case MAP_##name: forward<T, T, MAP_##name>(on, g, a, b); break;
+  case MAP_##name: \
+    forward<T, T, MAP_##name>(on, g, a, b); \
+    break;
 #define SAME(name) REAL(name)
 #define TEST(name) \
-  case MAP_##name: forward<uint8_t, T, MAP_##name>(on, g, a, b); break;
+  case MAP_##name: \
+    forward<uint8_t, T, MAP_##name>(on, g, a, b); \
+    break;
 #define INT(name)
 
 template <class T>
-static void forward_row (int op, const Tensor *on, const Geometry *g,
-                         double a, double b) {
+static void forward_row (int op, const Tensor *on, const Geometry *g, double a,
+                         double b) {
   switch (op) {
 #include "../src/core/map.def"
   }
@@ -130,7 +133,9 @@ static void forward_row (int op, const Tensor *on, const Geometry *g,
 #undef REAL
 #undef TEST
 #define REAL(name) \
-  case MAP_##name: backward<T, MAP_##name>(on, g, a, b); break;
+  case MAP_##name: \
+    backward<T, MAP_##name>(on, g, a, b); \
+    break;
 #define TEST(name)
 
 template <class T>
@@ -152,7 +157,8 @@ static void backward_row (int op, const Tensor *on, const Geometry *g,
 #undef REAL
 #undef TEST
 #define REAL(name) \
-  case MAP_##name: return MapRow<MAP_##name>::of(x, a, b);
+  case MAP_##name: \
+    return MapRow<MAP_##name>::of(x, a, b);
 #define TEST(name) REAL(name)
 
 template <class real>
@@ -166,7 +172,8 @@ static __device__ inline real any_row (int op, real x, real a, real b) {
 #undef REAL
 #undef TEST
 #define REAL(name) \
-  case MAP_##name: return MapSlope<MAP_##name>::of(g, s, a, b);
+  case MAP_##name: \
+    return MapSlope<MAP_##name>::of(g, s, a, b);
 #define TEST(name)
 
 template <class real>
@@ -185,7 +192,8 @@ static __device__ inline real any_slope (int op, real g, real s, real a,
 #define REAL(name)
 #define SAME(name) \
   case MAP_##name: \
-    for (int j = 0; j < V; j++) v[j] = MapInteger<MAP_##name>::of(v[j], a, b); \
+    for (int j = 0; j < V; j++) \
+      v[j] = MapInteger<MAP_##name>::of(v[j], a, b); \
     break;
 #define TEST(name) SAME(name)
 #define INT(name) SAME(name)
@@ -261,8 +269,8 @@ static void any_map (int op, const Tensor *y, Geometry g, fnn_Dtype from,
   unsigned blocks = blocks_for(s.groups, SWEEP_THREADS);
   fnn_Dtype to = (fnn_Dtype)y->dtype;
   if (runs)
-    RUN(y, (map_integers<INTEGERS>), blocks, SWEEP_THREADS, 0, op, s, to,
-        from, a, b);
+    RUN(y, (map_integers<INTEGERS>), blocks, SWEEP_THREADS, 0, op, s, to, from,
+        a, b);
   else if (lane_of(from) == FNN_I64)
     RUN(y, (map_integers<1>), blocks, SWEEP_THREADS, 0, op, s, to, from, a, b);
   else if (from == FNN_F64)

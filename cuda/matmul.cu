@@ -94,8 +94,7 @@ static bool takes_rows (Product *p, int64_t size, int64_t a, int64_t b) {
 }
 
 /* Adds a dim, joined with the one before where they are one long dim. */
-static void add_dim (Batch *w, int64_t size, int64_t a, int64_t b,
-                     int64_t c) {
+static void add_dim (Batch *w, int64_t size, int64_t a, int64_t b, int64_t c) {
   int d = w->ndim;
   if (d > 0 && a == w->a[d - 1] * w->shape[d - 1] &&
       b == w->b[d - 1] * w->shape[d - 1]) {
@@ -161,8 +160,8 @@ static void batch_call (const Batch *w, int64_t i, Cuda *card,
 
 /* c = alpha a b + beta c.  A loop that would be long is worth dense copies,
 ** whose leading dims are one. */
-static void products (Tensor *c, const Tensor *a, const Tensor *b,
-                      fnn_Dtype t, const Epilogue *e) {
+static void products (Tensor *c, const Tensor *a, const Tensor *b, fnn_Dtype t,
+                      const Epilogue *e) {
   enum { CALLS = 8 };
   Batch w;
   batch_of(&w, c, a, b, t);
@@ -190,9 +189,7 @@ static void products (Tensor *c, const Tensor *a, const Tensor *b,
 template <class T> struct alignas(sizeof(T) < 4 ? 4 * sizeof(T) : 16) Four {
   T v[4];
 };
-template <class T> struct One {
-  T v[1];
-};
+template <class T> struct One { T v[1]; };
 
 /* The row OP of map.def, of those that need no more than x; -1: x. */
 template <int OP, class real> static __device__ inline real act_of (real x) {
@@ -251,12 +248,14 @@ static void finish_rows (Tensor *c, const Tensor *bias) {
 /* Bias and activation in one pass; an activation that is rare in a pass of
 ** its own. */
 void product_finish (Tensor *c, const Epilogue *e) {
-  WITH_FLOAT(c->dtype, switch (e->act) {
-    case MAP_relu: finish_rows<T, MAP_relu>(c, e->bias); return;
-    case MAP_sigmoid: finish_rows<T, MAP_sigmoid>(c, e->bias); return;
-    case MAP_tanh: finish_rows<T, MAP_tanh>(c, e->bias); return;
-    default: if (e->bias != NULL) finish_rows<T, -1>(c, e->bias);
-  })
+  WITH_FLOAT(
+      c->dtype, switch (e->act) {
+        case MAP_relu: finish_rows<T, MAP_relu>(c, e->bias); return;
+        case MAP_sigmoid: finish_rows<T, MAP_sigmoid>(c, e->bias); return;
+        case MAP_tanh: finish_rows<T, MAP_tanh>(c, e->bias); return;
+        default:
+          if (e->bias != NULL) finish_rows<T, -1>(c, e->bias);
+      })
   if (e->act >= 0) kernel(c, map)(e->act, c, c, 0, 0);
 }
 
@@ -357,8 +356,7 @@ static __global__ void product (T *c, const T *a, const T *b, Integers w) {
   }
 }
 
-extern "C" void cuda_matmul_int (Tensor *c, const Tensor *a,
-                                 const Tensor *b) {
+extern "C" void cuda_matmul_int (Tensor *c, const Tensor *a, const Tensor *b) {
   Integers w = {};
   if (c->numel == 0) return;
   w.ndim = c->ndim - 2;

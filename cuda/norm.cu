@@ -38,8 +38,8 @@ static __device__ inline S inverse_root (S spread, int64_t n, double eps) {
 /* The mean is taken from the first number outwards: a row of equal numbers
 ** has exactly theirs. */
 template <class T, class W, int E, int N>
-static __global__ void HELD_BOUNDS(Real<T>, E)
-norm_held (Job<T, W> k, int team) {
+static __global__ void HELD_BOUNDS (Real<T>, E)
+    norm_held(Job<T, W> k, int team) {
   typedef Real<T> real;
   int t = threadIdx.x % team;
   EACH_ROW(row, k.rows, team) {
@@ -79,8 +79,7 @@ norm_held (Job<T, W> k, int team) {
   }
 }
 
-template <class T, class W>
-static __global__ void norm_long (Job<T, W> k) {
+template <class T, class W> static __global__ void norm_long (Job<T, W> k) {
   typedef Real<T> real;
   for (int64_t row = blockIdx.x; row < k.rows; row += gridDim.x) {
     const T *x = k.x + row * k.n;
@@ -88,14 +87,14 @@ static __global__ void norm_long (Job<T, W> k) {
     int64_t head = packed_from(x, k.n);
     real first = (real)x[0], mean = 0;
     double sum = 0;
-    auto spread = [&](int64_t i, auto count) {
+    auto spread = [&] (int64_t i, auto count) {
       real v[decltype(count)::n], s = 0;
       load<decltype(count)::n>(v, x + i);
       for (int j = 0; j < decltype(count)::n; j++)
         s += (v[j] - mean) * (v[j] - mean);
       sum += (double)s;
     };
-    auto total = [&](int64_t i, auto count) {
+    auto total = [&] (int64_t i, auto count) {
       real v[decltype(count)::n], s = 0;
       load<decltype(count)::n>(v, x + i);
       for (int j = 0; j < decltype(count)::n; j++) s += v[j] - first;
@@ -117,7 +116,7 @@ static __global__ void norm_long (Job<T, W> k) {
     if (!is_packed(y + head) || (k.w != NULL && !is_packed(k.w + head)) ||
         (k.b != NULL && !is_packed(k.b + head)))
       head = k.n;
-    row_walk(k.n, head, threadIdx.x, BLOCK, [&](int64_t i, auto count) {
+    row_walk(k.n, head, threadIdx.x, BLOCK, [&] (int64_t i, auto count) {
       enum { N = decltype(count)::n };
       real v[N], w[N], b[N];
       load<N>(v, x + i);
@@ -133,8 +132,8 @@ static __global__ void norm_long (Job<T, W> k) {
   }
 }
 
-template <class T, class W> static void forward (const Tensor *on,
-                                                 const Job<T, W> &k) {
+template <class T, class W>
+static void forward (const Tensor *on, const Job<T, W> &k) {
   if (k.n > HeldMost<Real<T>>::n) {
     RUN(on, (norm_long<T, W>), blocks_for(k.rows, 1), BLOCK, 0, k);
     return;
@@ -142,8 +141,8 @@ template <class T, class W> static void forward (const Tensor *on,
   Held h = held_rows(k.rows, k.n);
   bool packed = k.n % 4 == 0 && is_packed(k.x) && is_packed(k.y) &&
                 is_packed(k.w) && is_packed(k.b);
-  WITH_HELD(h, packed, RUN(on, (norm_held<T, W, E, N>), h.grid, h.block, 0, k,
-                           h.team));
+  WITH_HELD(h, packed,
+            RUN(on, (norm_held<T, W, E, N>), h.grid, h.block, 0, k, h.team));
 }
 
 /* }====================================================== */
@@ -167,8 +166,8 @@ static __device__ inline void load_u (R *u, const T *gy, const W *w,
 }
 
 template <class T, class W, int E, int N>
-static __global__ void HELD_BOUNDS(Real<T>, E)
-back_held (Job<T, W> k, int team) {
+static __global__ void HELD_BOUNDS (Real<T>, E)
+    back_held(Job<T, W> k, int team) {
   typedef Real<T> real;
   int t = threadIdx.x % team;
   EACH_ROW(row, k.rows, team) {
@@ -194,8 +193,7 @@ back_held (Job<T, W> k, int team) {
   }
 }
 
-template <class T, class W>
-static __global__ void back_long (Job<T, W> k) {
+template <class T, class W> static __global__ void back_long (Job<T, W> k) {
   typedef Real<T> real;
   for (int64_t row = blockIdx.x; row < k.rows; row += gridDim.x) {
     const T *x = k.x + row * k.n, *gy = k.gy + row * k.n;
@@ -206,7 +204,7 @@ static __global__ void back_long (Job<T, W> k) {
         (k.w != NULL && !is_packed(k.w + head)))
       head = k.n;
     Two<double> s = { 0, 0 };
-    row_walk(k.n, head, threadIdx.x, BLOCK, [&](int64_t i, auto count) {
+    row_walk(k.n, head, threadIdx.x, BLOCK, [&] (int64_t i, auto count) {
       enum { N = decltype(count)::n };
       real h[N], u[N], a = 0, b = 0;
       load<N>(h, x + i);
@@ -220,7 +218,7 @@ static __global__ void back_long (Job<T, W> k) {
     s = team_fold<Sum>(s, BLOCK);
     real mu = k.centred ? (real)(s.a / (double)k.n) : 0;
     real mh = (real)(s.b / (double)k.n);
-    row_walk(k.n, head, threadIdx.x, BLOCK, [&](int64_t i, auto count) {
+    row_walk(k.n, head, threadIdx.x, BLOCK, [&] (int64_t i, auto count) {
       enum { N = decltype(count)::n };
       real h[N], u[N];
       load<N>(h, x + i);
@@ -256,8 +254,9 @@ static __global__ void weight_parts (double *part, Job<T, W> k, Tile tile) {
       Two<real> few = { 0, 0 };
       for (int i = 0; i < 8 && row < end; i++, row += tile.tall) {
         real g = (real)k.gy[row * k.n + j], v = (real)k.x[row * k.n + j];
-        few = few + Two<real>{ g * ((v - k.stats[2 * row]) *
-                                    k.stats[2 * row + 1]), g };
+        few = few +
+              Two<real>{ g * ((v - k.stats[2 * row]) * k.stats[2 * row + 1]),
+                         g };
       }
       s = s + Two<double>{ (double)few.a, (double)few.b };
     }
@@ -286,8 +285,8 @@ static void weights (const Tensor *on, Tensor *gw, Tensor *gb,
   typedef Real<T> real;
   Tile tile = tile_of(1, k.rows, k.n, true);
   size_t mark = fnn_mark();
-  double *part = (double *)scratch_for(
-      on, tile.splits * 2 * k.n * (int64_t)sizeof *part);
+  double *part =
+      (double *)scratch_for(on, tile.splits * 2 * k.n * (int64_t)sizeof *part);
   RUN(on, (weight_parts<T, W>), tile.grid, TILE, 0, part, k, tile);
   for (int i = 0; i < 2; i++) {
     Tensor *to = i == 0 ? gw : gb;
@@ -315,8 +314,8 @@ static void backward (const Tensor *on, Tensor *gw, Tensor *gb,
     Held h = held_rows(k.rows, k.n);
     bool packed = k.n % 4 == 0 && is_packed(k.x) && is_packed(k.gy) &&
                   is_packed(k.y) && is_packed(k.w);
-    WITH_HELD(h, packed, RUN(on, (back_held<T, W, E, N>), h.grid, h.block, 0,
-                             k, h.team));
+    WITH_HELD(h, packed,
+              RUN(on, (back_held<T, W, E, N>), h.grid, h.block, 0, k, h.team));
   }
   if (gw != NULL || gb != NULL) weights(on, gw, gb, k);
 }

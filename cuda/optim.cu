@@ -38,8 +38,8 @@ typedef struct Chunks {
 } Chunks;
 
 /* The entry whose chunk this block has. */
-template <class E> static __device__ inline const E &entry_of (const E *table,
-                                                               int n) {
+template <class E>
+static __device__ inline const E &entry_of (const E *table, int n) {
   int low = 0, high = n - 1;
   while (low < high) {
     int middle = (low + high + 1) / 2;
@@ -181,9 +181,7 @@ static void *table_on_card (const Tensor *on, const void *table, size_t bytes,
 ** =======================================================
 */
 
-template <class R> struct Constants {
-  UPDATE(R);
-};
+template <class R> struct Constants { UPDATE(R); };
 
 template <class R> struct Entry {
   void *p;
@@ -195,9 +193,7 @@ template <class R> struct Entry {
 };
 
 /* The weight and its state at one place. */
-template <class R> struct Place {
-  R p, s[3];
-};
+template <class R> struct Place { R p, s[3]; };
 
 #define FORMULA(name, needs, s0, s1, s2, ...) \
   struct name##_row { \
@@ -219,9 +215,8 @@ template <class R> struct Place {
 
 /* N elements at i: those of the states that there are, the others being 0. */
 template <class Row, class T, int N>
-static __device__ inline void update_some (const Entry<Real<T>> &e,
-                                           const Constants<Real<T>> &k,
-                                           int64_t i) {
+static __device__ inline void
+update_some (const Entry<Real<T>> &e, const Constants<Real<T>> &k, int64_t i) {
   typedef Real<T> R;
   R p[N], g[N], s[3][N];
   load<N>(p, (const T *)e.p + i);
@@ -243,8 +238,8 @@ static __device__ inline void update_some (const Entry<Real<T>> &e,
 }
 
 template <class Row, class T>
-static __global__ void __launch_bounds__(THREADS)
-    update_all (const Entry<Real<T>> *table, int n) {
+static __global__ void __launch_bounds__ (THREADS)
+    update_all(const Entry<Real<T>> *table, int n) {
   typedef Real<T> R;
   const Entry<R> &e = entry_of(table, n);
   Constants<R> k = e.k;

@@ -5,9 +5,7 @@
 
 #include "cuda.h"
 
-template <class T, int N> struct alignas(N * sizeof(T)) Pack {
-  T v[N];
-};
+template <class T, int N> struct alignas(N * sizeof(T)) Pack { T v[N]; };
 
 /* Whether runs of n elements at these addresses (NULL: none) come in packs of
 ** 4 of dtype t. */

@@ -80,9 +80,8 @@ static __device__ inline bool wins (Found<R> b, Found<R> a) {
 /* Places first, first + step .. of the window; the place t of it lies at row
 ** t / across and column t % across. */
 template <class T>
-static __device__ inline Found<Real<T>> most_of (const T *x, const Windows *p,
-                                                 Span h, Span w, int first,
-                                                 int step) {
+static __device__ inline Found<Real<T>>
+most_of (const T *x, const Windows *p, Span h, Span w, int first, int step) {
   int dh = p->adaptive ? 1 : p->h.dilation;
   int dw = p->adaptive ? 1 : p->w.dilation;
   int down = h.hi > h.lo ? (h.hi - h.lo - 1) / dh + 1 : 0;

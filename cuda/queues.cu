@@ -80,9 +80,9 @@ void cuda_copy_after (const fnn_Device *d, Event *e) {
 void cuda_copy_pinned (const fnn_Device *d, void *to, const void *from,
                        size_t n) {
   if (n == 0) return;
-  cuda_check(cudaMemcpyAsync(to, from, n, cudaMemcpyHostToDevice,
-                             cuda_open(d)->copy),
-             "copy to the device");
+  cuda_check(
+      cudaMemcpyAsync(to, from, n, cudaMemcpyHostToDevice, cuda_open(d)->copy),
+      "copy to the device");
 }
 
 void cuda_copy_mark (const fnn_Device *d, Event *e) {
@@ -97,8 +97,8 @@ void cuda_compute_after (const fnn_Device *d, Event *e) {
 
 bool cuda_passed (const fnn_Device *d, Event *e, bool wait) {
   cuda_open(d);
-  cudaError_t s = wait ? cudaEventSynchronize(event_of(e))
-                       : cudaEventQuery(event_of(e));
+  cudaError_t s =
+      wait ? cudaEventSynchronize(event_of(e)) : cudaEventQuery(event_of(e));
   if (s == cudaErrorNotReady) {
     cudaGetLastError(); /* it is none */
     return false;

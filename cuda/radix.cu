@@ -109,8 +109,7 @@ static __global__ void move_pairs (Pairs<K> p, const uint32_t *counts,
   }
 }
 
-template <class K>
-static void sort (const Tensor *on, Pairs<K> *p, int bits) {
+template <class K> static void sort (const Tensor *on, Pairs<K> *p, int bits) {
   int64_t tiles = (p->n + TILE - 1) / TILE;
   dim3 grid((unsigned)tiles, (unsigned)min64(p->lines, 65535));
   if (p->n == 0 || p->lines == 0) return;
@@ -119,8 +118,8 @@ static void sort (const Tensor *on, Pairs<K> *p, int bits) {
   for (int shift = 0; shift < bits; shift += 8) {
     RUN(on, (count_digits<K>), grid, THREADS, 0, (const K *)p->key, counts,
         p->lines, p->n, tiles, shift);
-    RUN(on, (scan_rows<uint32_t>), (unsigned)(p->lines * DIGITS),
-        SCAN_THREADS, 0, counts, totals, tiles);
+    RUN(on, (scan_rows<uint32_t>), (unsigned)(p->lines * DIGITS), SCAN_THREADS,
+        0, counts, totals, tiles);
     RUN(on, (move_pairs<K>), grid, THREADS, 0, *p, (const uint32_t *)counts,
         (const uint32_t *)totals, tiles, shift);
     K *key = p->key;

@@ -16,8 +16,7 @@ static __device__ inline int64_t least (int64_t a, int64_t b) {
 /* The sum of v over the threads before this one, of a block of SCAN_THREADS
 ** in one dim; *total: that of all.  All threads call it; between two calls
 ** there must be a barrier. */
-template <class N>
-static __device__ inline N block_scan (N v, N *total) {
+template <class N> static __device__ inline N block_scan (N v, N *total) {
   SHARED(N, part, [SCAN_THREADS / 32]);
   int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   N sum = v, before = 0, all = 0;
@@ -69,11 +68,9 @@ void radix_sort (const Tensor *on, Pairs<uint32_t> *p, int bits);
 void radix_sort (const Tensor *on, Pairs<uint64_t> *p, int bits);
 
 /* Uninitialised memory on the card of `on`, as long as the frame. */
-template <class T>
-static T *scratch (const Tensor *on, int64_t count) {
+template <class T> static T *scratch (const Tensor *on, int64_t count) {
   int64_t bytes = count * (int64_t)sizeof(T);
-  return (T *)tensor_data(
-      tensor_new(1, &bytes, FNN_U8, on->storage->device));
+  return (T *)tensor_data(tensor_new(1, &bytes, FNN_U8, on->storage->device));
 }
 
 #endif

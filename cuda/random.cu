@@ -11,9 +11,8 @@ enum { THREADS = 256, ROUNDS = 10 };
 
 /* Elements that one thread makes of one block, moved at once where they lie on
 ** a boundary of their size (of 16 bytes at most). */
-template <class T, int N> struct alignas(sizeof(T) * N > 16 ? 16
-                                                            : sizeof(T) * N)
-    Some {
+template <class T, int N>
+struct alignas(sizeof(T) * N > 16 ? 16 : sizeof(T) * N) Some {
   T v[N];
 };
 
@@ -113,9 +112,9 @@ static __device__ inline void circle (uint32_t turn, float *cosine,
   uint32_t quadrant = (turn + (1u << 29)) >> 30;
   float x = (float)(int32_t)(turn - (quadrant << 30)) * 1.46291808e-9f;
   float q = x * x;
-  float s = x + x * q *
-                    (-1 / 6.0f +
-                     q * (1 / 120.0f + q * (-1 / 5040.0f + q / 362880)));
+  float s =
+      x +
+      x * q * (-1 / 6.0f + q * (1 / 120.0f + q * (-1 / 5040.0f + q / 362880)));
   float c = 1 + q * (-1 / 2.0f +
                      q * (1 / 24.0f + q * (-1 / 720.0f +
                                            q * (1 / 40320.0f - q / 3628800))));
@@ -170,10 +169,10 @@ static __global__ void normal64 (double *y, int64_t n, bool wide, Draw d,
 template <class T> static __device__ inline T whole (int64_t v) {
   return (T)v;
 }
-template <> __device__ inline half whole<half> (int64_t v) {
+template <> __device__ inline half whole<half>(int64_t v) {
   return (half)(float)v;
 }
-template <> __device__ inline nv_bfloat16 whole<nv_bfloat16> (int64_t v) {
+template <> __device__ inline nv_bfloat16 whole<nv_bfloat16>(int64_t v) {
   return (nv_bfloat16)(float)v;
 }
 
@@ -186,9 +185,9 @@ static __global__ void integers (T *y, int64_t n, bool wide, Draw d,
     Some<T, 2> x;
     block_at(d, block, w);
     for (int k = 0; k < 2; k++)
-      x.v[k] = whole<T>((int64_t)(
-          lo +
-          (uint64_t)((unsigned __int128)pair(w, k) * span >> 64)));
+      x.v[k] = whole<T>(
+          (int64_t)(lo +
+                    (uint64_t)((unsigned __int128)pair(w, k) * span >> 64)));
     put(y, 2 * block, n, wide, x);
   }
 }

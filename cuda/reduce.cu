@@ -22,9 +22,7 @@ template <class T> struct Kind {
   typedef Real<T> real;
   typedef double wide;
 };
-template <> struct Kind<int64_t> {
-  typedef int64_t real, wide;
-};
+template <> struct Kind<int64_t> { typedef int64_t real, wide; };
 template <> struct Kind<int32_t> : Kind<int64_t> {};
 template <> struct Kind<uint8_t> : Kind<int64_t> {};
 
@@ -41,13 +39,13 @@ static __device__ inline double times (double a, double b) { return a * b; }
 template <class S> static __device__ inline S lowest (void) {
   return -(S)INFINITY;
 }
-template <> __device__ inline int64_t lowest<int64_t> (void) {
+template <> __device__ inline int64_t lowest<int64_t>(void) {
   return INT64_MIN;
 }
 template <class S> static __device__ inline S highest (void) {
   return (S)INFINITY;
 }
-template <> __device__ inline int64_t highest<int64_t> (void) {
+template <> __device__ inline int64_t highest<int64_t>(void) {
   return INT64_MAX;
 }
 
@@ -289,11 +287,11 @@ static __device__ inline real centre_from (real c) {
 /* What thread t of the team folds of the n numbers from p on, the first of
 ** which is at place i0. */
 template <class P>
-static __device__ inline typename P::State walk_row (
-    const typename P::T *p, int64_t i0, int64_t n, int t, int team,
-    typename P::real c, typename P::real a) {
+static __device__ inline typename P::State
+walk_row (const typename P::T *p, int64_t i0, int64_t n, int t, int team,
+          typename P::real c, typename P::real a) {
   typename P::State s = P::start();
-  row_walk(n, packed_from(p, n), t, team, [&](int64_t i, auto count) {
+  row_walk(n, packed_from(p, n), t, team, [&] (int64_t i, auto count) {
     typename P::real v[decltype(count)::n];
     load<decltype(count)::n>(v, p + i);
     P::template take<decltype(count)::n>(&s, v, i0 + i, 1, c, a);
@@ -302,8 +300,9 @@ static __device__ inline typename P::State walk_row (
 }
 
 template <class P>
-static __device__ inline typename P::real row_centre (
-    const Reduction &k, const typename P::T *p, int64_t n, int t, int team) {
+static __device__ inline typename P::real
+row_centre (const Reduction &k, const typename P::T *p, int64_t n, int t,
+            int team) {
   typedef typename P::real real;
   if constexpr (P::Centre::exists) {
     typedef Folding<typename P::T, typename P::Centre> C;
@@ -325,10 +324,10 @@ template <class P> static __global__ void reduce_rows (Reduction k, int team) {
     int64_t i0 = live ? (task - row * k.splits) * k.len : 0;
     int64_t n = live ? lesser(k.len, k.n - i0) : 0;
     const typename P::T *p = (const typename P::T *)k.x + row * k.n + i0;
-    real c = k.centre == NULL
-                 ? row_centre<P>(k, p, n, t, team)
-                 : centre_from<typename P::Centre>(
-                       ((const real *)k.centre)[row]);
+    real c =
+        k.centre == NULL
+            ? row_centre<P>(k, p, n, t, team)
+            : centre_from<typename P::Centre>(((const real *)k.centre)[row]);
     typename P::State s = walk_row<P>(p, i0, n, t, team, c, (real)k.a);
     s = team_fold<P>(s, team);
     if (!live || t != 0) continue;
@@ -340,9 +339,9 @@ template <class P> static __global__ void reduce_rows (Reduction k, int team) {
 /* What a thread folds of its column, which starts at p: places y, y + tall ...
 ** of a piece. */
 template <class P>
-static __device__ inline typename P::State walk_column (
-    const typename P::T *p, int64_t inner, int64_t i, int64_t end, int tall,
-    typename P::real c, typename P::real a) {
+static __device__ inline typename P::State
+walk_column (const typename P::T *p, int64_t inner, int64_t i, int64_t end,
+             int tall, typename P::real c, typename P::real a) {
   typename P::State s = P::start();
   typename P::real v[4];
   for (; i + 3 * tall < end; i += 4 * tall) {
@@ -358,14 +357,13 @@ static __device__ inline typename P::State walk_column (
 }
 
 template <class P>
-static __device__ inline typename P::real column_centre (
-    const Reduction &k, const typename P::T *p, int64_t i, int64_t end,
-    Tile tile) {
+static __device__ inline typename P::real
+column_centre (const Reduction &k, const typename P::T *p, int64_t i,
+               int64_t end, Tile tile) {
   typedef typename P::real real;
   if constexpr (P::Centre::exists) {
     typedef Folding<typename P::T, typename P::Centre> C;
-    typename C::State s =
-        walk_column<C>(p, k.inner, i, end, tile.tall, 0, 0);
+    typename C::State s = walk_column<C>(p, k.inner, i, end, tile.tall, 0, 0);
     s = tile_fold<C>(s, tile.wide);
     return centre_from<typename P::Centre>(
         (real)finish<typename P::Centre>(k, (double)s, 0.0));
@@ -413,9 +411,10 @@ template <class P> static __global__ void reduce_parts (Reduction k) {
         s = P::of(s, part[at * k.splits + i]);
     s = team_fold<P>(s, WARP);
     if (!live || lane != 0) continue;
-    real c = k.centre == NULL ? (real)0
-                              : centre_from<typename P::Centre>(
-                                    ((const real *)k.centre)[at]);
+    real c =
+        k.centre == NULL
+            ? (real)0
+            : centre_from<typename P::Centre>(((const real *)k.centre)[at]);
     P::put(k, at, s, c);
   }
 }

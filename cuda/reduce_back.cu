@@ -20,8 +20,8 @@ enum { CENTRE, GRADIENT, ARGUMENT, RESULT, OPERANDS };
     typedef real Lane; \
     real a, n; \
     template <int V> \
-    __device__ inline real operator() (const real (&v)[OPERANDS][V], \
-                                       int j) const { \
+    __device__ inline real operator()(const real (&v)[OPERANDS][V], \
+                                      int j) const { \
       OPERAND(c, CENTRE); \
       OPERAND(g, GRADIENT); \
       OPERAND(x, ARGUMENT); \
@@ -39,8 +39,8 @@ template <class real> struct Share {
   typedef real Lane;
   real a, n;
   template <int V>
-  __device__ inline real operator() (const real (&v)[OPERANDS][V],
-                                     int j) const {
+  __device__ inline real operator()(const real (&v)[OPERANDS][V],
+                                    int j) const {
     real x = v[ARGUMENT][j], y = v[RESULT][j];
     bool same = x == y || (x != x && y != y);
     return same ? v[GRADIENT][j] / v[CENTRE][j] : (real)0;
@@ -169,7 +169,8 @@ static __global__ void prod_back (T *gx, const T *gy, const T *x,
   int64_t lo = y * run, hi = live ? lesser(lo + run, n) : 0;
   int64_t base = o * n * inner + j;
   double all = 1, left = 1, right = 1;
-  for (int64_t i = lo; i < hi; i++) all *= (double)(Real<T>)x[base + i * inner];
+  for (int64_t i = lo; i < hi; i++)
+    all *= (double)(Real<T>)x[base + i * inner];
   part[threadIdx.x] = all;
   __syncthreads();
   for (int k = 0; k < tile.tall; k++) {
@@ -190,12 +191,11 @@ static __global__ void prod_back (T *gx, const T *gy, const T *x,
 
 static void product (const Back *k) {
   Tile tile = tile_of(k->outer, k->n, k->inner, false);
-  double *after = (double *)scratch_for(
-      k->gx, k->gx->numel * (int64_t)sizeof *after);
-  WITH_FLOAT(k->gx->dtype,
-             RUN(k->gx, (prod_back<T>), tile.grid, TILE, 0,
-                 data_of<T>(k->gx), data_of<T>(k->gy), data_of<T>(k->x), after,
-                 k->n, k->inner, tile));
+  double *after =
+      (double *)scratch_for(k->gx, k->gx->numel * (int64_t)sizeof *after);
+  WITH_FLOAT(k->gx->dtype, RUN(k->gx, (prod_back<T>), tile.grid, TILE, 0,
+                               data_of<T>(k->gx), data_of<T>(k->gy),
+                               data_of<T>(k->x), after, k->n, k->inner, tile));
 }
 
 /* }====================================================== */

@@ -49,8 +49,7 @@ static __device__ inline int within (double place, int in) {
 }
 
 /* Each output's taps; the ones that a mode does not have weigh nothing. */
-template <class R>
-static __global__ void fill_taps (Table<R> t, Way r) {
+template <class R> static __global__ void fill_taps (Table<R> t, Way r) {
   int o = (int)(blockIdx.x * blockDim.x + threadIdx.x), at[TAPS];
   double w[TAPS] = { 1, 0, 0, 0 };
   if (o >= t.out) return;
@@ -61,7 +60,8 @@ static __global__ void fill_taps (Table<R> t, Way r) {
     double place = source(r, o, t.in, t.out);
     if (place < 0) place = 0;
     at[0] = within(place, t.in);
-    for (int k = 1; k < TAPS; k++) at[k] = at[0] + 1 < t.in ? at[0] + 1 : at[0];
+    for (int k = 1; k < TAPS; k++)
+      at[k] = at[0] + 1 < t.in ? at[0] + 1 : at[0];
     w[1] = place - (double)at[0];
     w[0] = 1 - w[1];
   } else {
@@ -127,8 +127,7 @@ static Table<R> table_new (const Tensor *x, const ResizeAxis *a,
 /* An output a thread, of a row of them across all channels; n taps. */
 template <class T, int N>
 static __global__ void resize (T *y, const T *x, Table<Real<T>> h,
-                               Table<Real<T>> w, int channels,
-                               unsigned rows) {
+                               Table<Real<T>> w, int channels, unsigned rows) {
   int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
   int width = w.out * channels;
   if (i >= width) return;

@@ -45,12 +45,12 @@ static inline fnn_Dtype real_dtype (const Tensor *x) {
 
 /* Four numbers that lie in a row: 8 or 16 bytes, or twice 16. */
 template <class T>
-struct alignas (4 * sizeof(T) > 16 ? 16 : 4 * sizeof(T)) Four {
+struct alignas(4 * sizeof(T) > 16 ? 16 : 4 * sizeof(T)) Four {
   T v[4];
 };
 
-template <class T> static __host__ __device__ inline bool is_packed (
-    const T *p) {
+template <class T>
+static __host__ __device__ inline bool is_packed (const T *p) {
   return (uintptr_t)p % alignof(Four<T>) == 0;
 }
 
@@ -126,7 +126,7 @@ template <class S> static __device__ inline S lane_swap (S v, int x) {
 /* Two sums at once. */
 template <class S> struct Two {
   S a, b;
-  __device__ inline Two operator+ (const Two &o) const {
+  __device__ inline Two operator+(const Two &o) const {
     return { a + o.a, b + o.b };
   }
 };
@@ -137,8 +137,7 @@ static __device__ inline Two<S> lane_swap (Two<S> v, int x) {
 }
 
 /* The fold of the whole block, of what each warp has in all lanes. */
-template <class Fold, class S>
-static __device__ inline S block_fold (S v) {
+template <class Fold, class S> static __device__ inline S block_fold (S v) {
   SHARED(S, part, [WARP]);
   int warps = blockDim.x / WARP, lane = threadIdx.x % WARP;
   __syncthreads(); /* the last call's have been read */
@@ -243,9 +242,18 @@ static inline Held held_rows (int64_t rows, int64_t n) {
 /* Runs the statement with E the slots and N what a load takes. */
 #define WITH_SLOTS(slots, ...) \
   switch (slots) { \
-    case 4: { enum { E = 4 }; __VA_ARGS__; } break; \
-    case 8: { enum { E = 8 }; __VA_ARGS__; } break; \
-    default: { enum { E = 16 }; __VA_ARGS__; } break; \
+    case 4: { \
+      enum { E = 4 }; \
+      __VA_ARGS__; \
+    } break; \
+    case 8: { \
+      enum { E = 8 }; \
+      __VA_ARGS__; \
+    } break; \
+    default: { \
+      enum { E = 16 }; \
+      __VA_ARGS__; \
+    } break; \
   }
 #define WITH_HELD(h, packed, ...) \
   if (packed) { \

@@ -22,8 +22,8 @@ static __device__ inline real scaled (real x, Soft<real> k, bool log_) {
 */
 
 template <class T, int E, int N>
-static __global__ void HELD_BOUNDS(Real<T>, E)
-softmax_held (T *y, const T *x, int64_t rows, int n, int team, bool log_) {
+static __global__ void HELD_BOUNDS (Real<T>, E)
+    softmax_held(T *y, const T *x, int64_t rows, int n, int team, bool log_) {
   typedef Real<T> real;
   int t = threadIdx.x % team;
   EACH_ROW(row, rows, team) {
@@ -47,9 +47,9 @@ softmax_held (T *y, const T *x, int64_t rows, int n, int team, bool log_) {
 
 /* gx = y (gy - sum gy y), or gy - e^y sum gy */
 template <class T, int E, int N>
-static __global__ void HELD_BOUNDS(Real<T>, E)
-back_held (T *gx, const T *gy, const T *y, int64_t rows, int n, int team,
-           bool log_) {
+static __global__ void HELD_BOUNDS (Real<T>, E)
+    back_held(T *gx, const T *gy, const T *y, int64_t rows, int n, int team,
+              bool log_) {
   typedef Real<T> real;
   int t = threadIdx.x % team;
   EACH_ROW(row, rows, team) {
@@ -74,25 +74,26 @@ back_held (T *gx, const T *gy, const T *y, int64_t rows, int n, int team,
 */
 
 template <class T>
-static __global__ void softmax_long (T *y, const T *x, int64_t rows,
-                                     int64_t n, bool log_) {
+static __global__ void softmax_long (T *y, const T *x, int64_t rows, int64_t n,
+                                     bool log_) {
   typedef Real<T> real;
   for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
     const T *p = x + row * n;
     T *q = y + row * n;
     int64_t head = packed_from(p, n);
     Soft<real> k = soft_none<real>();
-    row_walk(n, head, threadIdx.x, BLOCK, [&](int64_t i, auto count) {
+    row_walk(n, head, threadIdx.x, BLOCK, [&] (int64_t i, auto count) {
       real v[decltype(count)::n];
       load<decltype(count)::n>(v, p + i);
       soft_take<decltype(count)::n>(&k, v);
     });
     k = team_fold<SoftFold>(k, BLOCK);
     if (!is_packed(q + head)) head = n;
-    row_walk(n, head, threadIdx.x, BLOCK, [&](int64_t i, auto count) {
+    row_walk(n, head, threadIdx.x, BLOCK, [&] (int64_t i, auto count) {
       real v[decltype(count)::n];
       load<decltype(count)::n>(v, p + i);
-      for (int j = 0; j < decltype(count)::n; j++) v[j] = scaled(v[j], k, log_);
+      for (int j = 0; j < decltype(count)::n; j++)
+        v[j] = scaled(v[j], k, log_);
       store<decltype(count)::n>(q + i, v);
     });
   }
@@ -108,7 +109,7 @@ static __global__ void back_long (T *gx, const T *gy, const T *y, int64_t rows,
     int64_t head = packed_from(p, n);
     if (!is_packed(g + head) || !is_packed(q + head)) head = n;
     double sum = 0;
-    row_walk(n, head, threadIdx.x, BLOCK, [&](int64_t i, auto count) {
+    row_walk(n, head, threadIdx.x, BLOCK, [&] (int64_t i, auto count) {
       real v[decltype(count)::n], u[decltype(count)::n], few = 0;
       load<decltype(count)::n>(v, p + i);
       load<decltype(count)::n>(u, g + i);
@@ -117,7 +118,7 @@ static __global__ void back_long (T *gx, const T *gy, const T *y, int64_t rows,
       sum += (double)few;
     });
     real s = (real)team_fold<Sum>(sum, BLOCK);
-    row_walk(n, head, threadIdx.x, BLOCK, [&](int64_t i, auto count) {
+    row_walk(n, head, threadIdx.x, BLOCK, [&] (int64_t i, auto count) {
       real v[decltype(count)::n], u[decltype(count)::n];
       load<decltype(count)::n>(v, p + i);
       load<decltype(count)::n>(u, g + i);
@@ -200,8 +201,8 @@ static void forward (Tensor *to, const Tensor *from, int64_t outer, int64_t n,
     Held h = held_rows(outer, n);
     bool packed = n % 4 == 0 && is_packed(x) && is_packed(y);
     WITH_HELD(h, packed,
-              RUN(to, (softmax_held<T, E, N>), h.grid, h.block, 0, y, x,
-                  outer, (int)n, h.team, log_));
+              RUN(to, (softmax_held<T, E, N>), h.grid, h.block, 0, y, x, outer,
+                  (int)n, h.team, log_));
   } else
     RUN(to, (softmax_long<T>), blocks_for(outer, 1), BLOCK, 0, y, x, outer, n,
         log_);
@@ -218,8 +219,7 @@ static void backward (Tensor *to, const Tensor *from, const Tensor *result,
         log_);
   } else if (n <= HeldMost<Real<T>>::n) {
     Held h = held_rows(outer, n);
-    bool packed =
-        n % 4 == 0 && is_packed(gx) && is_packed(gy) && is_packed(y);
+    bool packed = n % 4 == 0 && is_packed(gx) && is_packed(gy) && is_packed(y);
     WITH_HELD(h, packed,
               RUN(to, (back_held<T, E, N>), h.grid, h.block, 0, gx, gy, y,
                   outer, (int)n, h.team, log_));

@@ -22,8 +22,7 @@ enum {
 
 /* IEEE numbers in order: all NaN as the largest, both zeros the same.  sign
 ** is the top bit, and inf the bits of infinity. */
-template <class K>
-static __device__ inline K float_key (K u, K sign, K inf) {
+template <class K> static __device__ inline K float_key (K u, K sign, K inf) {
   K size = u & (sign - 1);
   if (size > inf) return sign | (sign - 1);
   if (size == 0) return sign;
@@ -45,28 +44,24 @@ CODE(FNN_BOOL, uint8_t, uint32_t, 8, u != 0)
 CODE(FNN_U8, uint8_t, uint32_t, 8, u)
 CODE(FNN_I32, uint32_t, uint32_t, 32, u ^ 0x80000000u)
 CODE(FNN_I64, uint64_t, uint64_t, 64, u ^ (uint64_t)1 << 63)
-CODE(FNN_F16, uint16_t, uint32_t, 16,
-     float_key<uint32_t>(u, 0x8000, 0x7c00))
-CODE(FNN_BF16, uint16_t, uint32_t, 16,
-     float_key<uint32_t>(u, 0x8000, 0x7f80))
+CODE(FNN_F16, uint16_t, uint32_t, 16, float_key<uint32_t>(u, 0x8000, 0x7c00))
+CODE(FNN_BF16, uint16_t, uint32_t, 16, float_key<uint32_t>(u, 0x8000, 0x7f80))
 CODE(FNN_F32, uint32_t, uint32_t, 32,
      float_key<uint32_t>(u, 0x80000000u, 0x7f800000u))
 CODE(FNN_F64, uint64_t, uint64_t, 64,
      float_key<uint64_t>(u, (uint64_t)1 << 63, (uint64_t)0x7ff << 52))
 
 /* Both of one size, so that no byte of it is undefined. */
-template <class K> struct Pair {
-  K key, place;
-};
+template <class K> struct Pair { K key, place; };
 
-template <class K> static __device__ inline bool
-before (const Pair<K> &a, const Pair<K> &b) {
+template <class K>
+static __device__ inline bool before (const Pair<K> &a, const Pair<K> &b) {
   return a.key < b.key || (a.key == b.key && a.place < b.place);
 }
 
 /* Comes after every pair of a line: no place is so large. */
 template <class K> static __device__ inline Pair<K> last_pair () {
-  return { (K)~(K)0, (K)~(K)0 };
+  return { (K) ~(K)0, (K) ~(K)0 };
 }
 
 /* }====================================================== */
@@ -96,7 +91,7 @@ load_pair (const Lines &s, int64_t line, int64_t i) {
   int64_t outer = (s.first + line) / s.inner;
   int64_t at = s.first + line - outer * s.inner;
   K key = Code<dtype>::key(x[(outer * s.n + i) * s.inner + at]);
-  K ones = (K)~(K)0 >> (8 * sizeof(K) - Code<dtype>::BITS);
+  K ones = (K) ~(K)0 >> (8 * sizeof(K) - Code<dtype>::BITS);
   return { s.largest ? (K)(key ^ ones) : key, (K)i };
 }
 
@@ -142,8 +137,7 @@ static __device__ inline void sort_chunk (Pair<K> *p, int size) {
 }
 
 /* Lines of at most `size` elements: threadIdx.y is the line in its block. */
-template <int dtype>
-static __global__ void sort_short (Lines s, int size) {
+template <int dtype> static __global__ void sort_short (Lines s, int size) {
   typedef typename Code<dtype>::Key K;
   DYNAMIC_SHARED(Pair<K>, all);
   Pair<K> *p = all + threadIdx.y * size;
@@ -275,8 +269,7 @@ static void long_lines (const Tensor *on, const Lines &s) {
 /* Long lines by as many at a time as have PAIRS pairs. */
 template <int dtype> static void sort_lines (const Tensor *on, Lines s) {
   enum { PAIRS = 1 << 25, LINES = 32768 };
-  const int chunk =
-      CHUNK_BYTES / (int)sizeof(Pair<typename Code<dtype>::Key>);
+  const int chunk = CHUNK_BYTES / (int)sizeof(Pair<typename Code<dtype>::Key>);
   int64_t all = s.lines;
   if (s.n <= chunk) {
     short_lines<dtype>(on, s);
@@ -294,10 +287,13 @@ template <int dtype> static void sort_lines (const Tensor *on, Lines s) {
 extern "C" void cuda_topk (Tensor *y, Tensor *ids, const Tensor *x,
                            int64_t outer, int64_t n, int64_t inner, int64_t k,
                            bool largest) {
-  Lines s = { tensor_data(x), tensor_data(y), data_of<int64_t>(ids),
-              n,  inner, k, 0, outer * inner, largest };
+  Lines s = {
+    tensor_data(x), tensor_data(y), data_of<int64_t>(ids), n, inner, k, 0,
+    outer * inner,  largest
+  };
   if (y->numel == 0) return;
-#define CASE(dtype) case dtype: sort_lines<dtype>(x, s); break
+#define CASE(dtype) \
+  case dtype: sort_lines<dtype>(x, s); break
   switch ((fnn_Dtype)x->dtype) {
     CASE(FNN_BOOL);
     CASE(FNN_U8);

@@ -138,7 +138,7 @@ template <> struct WordOf<16> { typedef int4 type; };
 
 /* N elements and the word that moves them. */
 template <class T, int N> union Pack {
-  typename WordOf<N * (int)sizeof(T)>::type word;
+  typename WordOf<N *(int)sizeof(T)>::type word;
   T v[N];
 };
 
@@ -245,9 +245,7 @@ static __device__ inline void group_store_any (char *data, fnn_Dtype t,
                                                uint32_t left) {
   int64_t w[V];
   switch (t) {
-    case FNN_F64:
-      group_store_as<V, double, double>(data, at, v, left);
-      return;
+    case FNN_F64: group_store_as<V, double, double>(data, at, v, left); return;
     case FNN_F32: group_store_as<V, float, float>(data, at, v, left); return;
     case FNN_F16: group_store_as<V, half, float>(data, at, v, left); return;
     case FNN_BF16:
@@ -306,8 +304,8 @@ static __global__ void sweep_kernel (Sweep<N + 1> s, typename F::Lane a,
 /* Launches a kernel of groups of width elements; its errors name it so. */
 template <class L, int K>
 static void sweep_start (const Tensor *on,
-                         void (*elementwise) (Sweep<K> s, L a, L b),
-                         int width, Geometry g, L a, L b) {
+                         void (*elementwise)(Sweep<K> s, L a, L b), int width,
+                         Geometry g, L a, L b) {
   Geometry rest;
   while (geometry_halve(&g, &rest))
     sweep_start<L, K>(on, elementwise, width, rest, a, b);

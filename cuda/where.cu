@@ -6,8 +6,7 @@
 template <class T> struct Choose {
   typedef T Lane;
   T a, b; /* unused */
-  template <int V>
-  __device__ T operator() (const T (&x)[3][V], int j) const {
+  template <int V> __device__ T operator()(const T (&x)[3][V], int j) const {
     return x[0][j] != 0 ? x[1][j] : x[2][j];
   }
 };
@@ -15,8 +14,7 @@ template <class T> struct Choose {
 template <class T> static void choose (const Tensor *on, const Geometry *g) {
   enum { V = 16 / sizeof(T) };
   typedef Choose<T> F;
-  if (geometry_runs(g, V))
-    sweep_launch<F, T, uint8_t, T, 3, V>(on, *g, 0, 0);
+  if (geometry_runs(g, V)) sweep_launch<F, T, uint8_t, T, 3, V>(on, *g, 0, 0);
   else sweep_launch<F, T, uint8_t, T, 3, 1>(on, *g, 0, 0);
 }
 

@@ -36,8 +36,7 @@ template <int OP, int WHICH> struct ZipSlope;
 
 #define FORWARD(name, f) \
   template <> struct ZipRow<ZIP_##name> { \
-    template <class real> \
-    static __device__ inline real of (real x, real y) { \
+    template <class real> static __device__ inline real of (real x, real y) { \
       return (real)(f); \
     } \
   };
@@ -78,7 +77,7 @@ template <class real, int OP> struct ZipForward {
   typedef real Lane;
   real a, b; /* a: the number, if there is one */
   template <int V>
-  __device__ real operator() (const real (&x)[2][V], int j) const {
+  __device__ real operator()(const real (&x)[2][V], int j) const {
     return ZipRow<OP>::of(x[0][j], x[1][j]);
   }
 };
@@ -87,7 +86,7 @@ template <class real, int OP, int WHICH> struct ZipBackward {
   typedef real Lane;
   real a, b; /* unused */
   template <int V>
-  __device__ real operator() (const real (&x)[3][V], int j) const {
+  __device__ real operator()(const real (&x)[3][V], int j) const {
     return ZipSlope<OP, WHICH>::of(x[0][j], x[1][j], x[2][j]);
   }
 };
@@ -108,10 +107,14 @@ static void backward (const Tensor *on, const Geometry *g) {
 #define ZIP(name, kind, ...) kind(name)
 
 #define REAL(name) \
-  case ZIP_##name: forward<T, T, ZIP_##name>(on, g, number); break;
+  case ZIP_##name: \
+    forward<T, T, ZIP_##name>(on, g, number); \
+    break;
 #define SAME(name) REAL(name)
 #define TEST(name) \
-  case ZIP_##name: forward<uint8_t, T, ZIP_##name>(on, g, number); break;
+  case ZIP_##name: \
+    forward<uint8_t, T, ZIP_##name>(on, g, number); \
+    break;
 #define INT(name)
 
 template <class T>
@@ -150,7 +153,8 @@ static void backward_row (int op, int which, const Tensor *on,
 #undef REAL
 #undef TEST
 #define REAL(name) \
-  case ZIP_##name: return ZipRow<ZIP_##name>::of(x, y);
+  case ZIP_##name: \
+    return ZipRow<ZIP_##name>::of(x, y);
 #define TEST(name) REAL(name)
 
 template <class real>
@@ -185,7 +189,8 @@ static __device__ inline real any_slope (int op, int which, real g, real x,
 #define REAL(name)
 #define SAME(name) \
   case ZIP_##name: \
-    for (int j = 0; j < V; j++) x[j] = ZipInteger<ZIP_##name>::of(x[j], y[j]); \
+    for (int j = 0; j < V; j++) \
+      x[j] = ZipInteger<ZIP_##name>::of(x[j], y[j]); \
     break;
 #define TEST(name) SAME(name)
 #define INT(name) SAME(name)
@@ -341,9 +346,8 @@ static void back_any_strides (int op, int which, const Tensor *gx,
         t);
 }
 
-extern "C" void cuda_zip_back (int op, int which, Tensor *gx,
-                               const Tensor *gz, const Tensor *x,
-                               const Tensor *y) {
+extern "C" void cuda_zip_back (int op, int which, Tensor *gx, const Tensor *gz,
+                               const Tensor *x, const Tensor *y) {
   Geometry g;
   size_t mark = fnn_mark();
   const Tensor *t[] = { gx, sweep_operand(gz, gx), sweep_operand(x, gx),

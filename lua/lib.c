@@ -136,11 +136,10 @@ static int load_module (lua_State *L) {
 }
 
 /* ORDER KIND */
-static const char *const class_names[KINDS] = { "Tensor",    "Param",
-                                                "Generator", "Module",
-                                                "Optimizer", "Dataset",
-                                                "Loader",    "Reader",
-                                                "Capture" };
+static const char *const class_names[KINDS] = {
+  "Tensor",  "Param",  "Generator", "Module", "Optimizer",
+  "Dataset", "Loader", "Reader",    "Capture"
+};
 
 /* nearest(name, list): the string of the list nearest to name, or nil */
 static int nearest (lua_State *L) {

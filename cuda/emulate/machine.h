@@ -259,7 +259,7 @@ struct CUgraph_st {
 
 struct CUstream_st {
   std::deque<emu::Work> queue;
-  bool blocking = true; /* waits for the default stream, which waits for it */
+  bool blocking = true;  /* waits for the default stream, which waits for it */
   bool computes = false; /* a kernel was launched on it */
   CUgraph_st *graph = NULL; /* that it is recorded into */
 };

@@ -350,7 +350,7 @@ describe("graph_step on a card", function ()
                                 { device = "cuda", warmup = 1 })
     local y
     for _ = 1, 4 do y = step() end
-    step = nil
+    step = nil -- luacheck: ignore
     collectgarbage()
     collectgarbage()
     local others = {}
@@ -359,6 +359,7 @@ describe("graph_step on a card", function ()
     end
     y:sum():backward()
     assert.same(y:detach():totable(), w:grad():totable())
+    assert.equal(8, #others)
   end)
 
   it("refuses the first step of a parameter, which makes its state",

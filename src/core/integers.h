@@ -16,7 +16,7 @@ WORD_INLINE int64_t integer_of (double v) {
 }
 
 /* Sums and products of int64 that wrap. */
-#define WRAP(x, op, y) ((int64_t)((uint64_t)(x) op (uint64_t)(y)))
+#define WRAP(x, op, y) ((int64_t)((uint64_t)(x)op(uint64_t)(y)))
 
 /* Divisors are not 0 here: the op has looked.  -1 by hand, since the least
 ** integer has no opposite. */

@@ -102,8 +102,7 @@ WORD_INLINE real focal_slope (real x, real t, real alpha, real gamma) {
          (rise * logit_entropy(x, t, R(1)) + logit_slope(x, t, R(1)));
 }
 
-WORD_INLINE real focal_target_slope (real x, real t, real alpha,
-                                       real gamma) {
+WORD_INLINE real focal_target_slope (real x, real t, real alpha, real gamma) {
   real yes = odds_for(x), no = odds_against(x);
   real q = (1 - t) * yes + t * no, ce = logit_entropy(x, t, R(1));
   real rise = select(q > 0, gamma * (no - yes) / q, R(0));

@@ -108,8 +108,8 @@ static Tensor *total_weight (Tensor *ids, const Tensor *w, int64_t ignore) {
   Tensor *counts = fnn_zip_number(ZIP_ne, ids, (double)ignore, false);
   if (w == NULL) return fnn_sum(counts, 0, NULL, false);
   Tensor *safe = fnn_zip(ZIP_mul, ids, fnn_cast(counts, FNN_I64));
-  Tensor *each = fnn_index_select(tensor_alias(w), 0,
-                                  fnn_reshape(safe, 1, &safe->numel));
+  Tensor *each =
+      fnn_index_select(tensor_alias(w), 0, fnn_reshape(safe, 1, &safe->numel));
   Tensor *used =
       fnn_reshape(fnn_cast(counts, (fnn_Dtype)w->dtype), 1, &safe->numel);
   return fnn_sum(fnn_mul(each, used), 0, NULL, false);
@@ -156,18 +156,17 @@ static Tensor *of_ids (Tensor *x, Tensor *ids, const fnn_LossOptions *o) {
   ids = checked_ids("cross_entropy", x, ids, classes, o->ignore_index);
   Tensor *rows = tensor_dense(x->ndim > 2 ? classes_last(x) : x);
   fnn_Dtype t = (fnn_Dtype)x->dtype, wide = dtype_wide(t);
-  Tensor *w = o->weight != NULL
-                  ? tensor_dense(tensor_convert(o->weight, wide))
-                  : NULL;
+  Tensor *w =
+      o->weight != NULL ? tensor_dense(tensor_convert(o->weight, wide)) : NULL;
   bool all = o->reduction == FNN_NONE;
   Tensor *each = tensor_like_as(ids, all ? t : wide), *on = NULL;
-  Tensor *lse = tensor_new(2, (int64_t[]){ each->numel, 2 }, wide,
-                           x->storage->device);
+  Tensor *lse =
+      tensor_new(2, (int64_t[]){ each->numel, 2 }, wide, x->storage->device);
   double scale = 1;
   kernel(x, cross_entropy)(each, lse, rows, ids, w, each->numel, classes,
                            o->ignore_index, o->label_smoothing);
-  Tensor *y = all ? each
-                  : tensor_convert(reduced(each, x, ids, w, o, &scale, &on), t);
+  Tensor *y =
+      all ? each : tensor_convert(reduced(each, x, ids, w, o, &scale, &on), t);
   Node *n = graph_record1(y, &rule, x, 5);
   if (n == NULL) return y;
   n->i[0] = o->ignore_index;
