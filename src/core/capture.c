@@ -102,7 +102,6 @@ static void capture_destroy (void *o) {
 static const Type capture_type = { "capture", capture_destroy };
 
 fnn_Capture *fnn_capture_begin (const fnn_Device *d) {
-  static _Atomic uint64_t recordings;
   fnn_Context *c = context();
   if (d->host)
     fnn_throw(FNN_EDEVICE, "capture_begin: a step is recorded on a card, "
@@ -112,7 +111,7 @@ fnn_Capture *fnn_capture_begin (const fnn_Device *d) {
   fnn_Capture *p = object_new(&capture_type, sizeof *p);
   p->context = c;
   p->device = d;
-  p->number = ++recordings;
+  p->number = ++c->recordings;
   p->last = &p->before;
   p->arena = arena_open(c, d);
   if (p->arena == NULL) fnn_throw(FNN_EMEMORY, "capture_begin: no memory");

@@ -136,8 +136,9 @@ struct fnn_Context {
   void *library;
   uint64_t since_collect; /* bytes of storage made since the last collection */
   uint64_t nodes;
-  uint64_t sequence; /* of the next node */
-  struct Walk *walk; /* the running walk back through a graph */
+  uint64_t sequence;   /* of the next node */
+  uint64_t recordings; /* begun so far */
+  struct Walk *walk;   /* the running walk back through a graph */
   fnn_Generator *generator;
   Object *dead;
   Object *small[SMALL_CLASSES]; /* freed objects, by 32 bytes */
