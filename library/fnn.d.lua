@@ -2236,6 +2236,26 @@ function fnn.nn.PReLU(count, options) end
 ---@return fnn.Module
 function fnn.nn.Bilinear(first, second, outputs, options) end
 
+---softmax(scale query key' + mask) value, for a query (..., heads, m, d), key
+---(..., groups, n, d) and value (..., groups, n, e); gives (..., heads, m, e).
+---Each group of keys and values serves heads / groups heads. The scores are
+---never stored, so memory is linear in m and n. A query that may attend nothing
+---gives zeros and no gradient.
+---mask: Tensor              broadcasts to (batch, heads, m, n): bool, true where
+---                          something may be attended, or floats to add
+---causal: boolean = false   queries are the last m of n places, and see no
+---                          later ones
+---scale: number             1 / sqrt(d)
+---dropout: number = 0       of the weights
+---alibi: Tensor             (heads): a score falls by its head's slope times the
+---                          distance
+---generator: Generator      of the dropout
+---@param key fnn.Tensor
+---@param value fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function Tensor:scaled_dot_product_attention(key, value, options) end
+
 ---How badly logits x (n, classes) or (n, classes, ...) predict class ids, or
 ---probabilities of the logits' shape. The mean is over the weights of the ids
 ---that count; when none counts it is 0.

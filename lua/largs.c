@@ -422,4 +422,12 @@ fnn_Generator *opt_generator (lua_State *L, int o) {
   return g;
 }
 
+fnn_Tensor *opt_tensor (lua_State *L, int o, const char *name) {
+  if (!field(L, o, name)) return NULL;
+  fnn_Tensor *x = testtensor(L, -1);
+  if (x == NULL) wrong(L, name, "a tensor");
+  lua_pop(L, 1);
+  return x;
+}
+
 /* }====================================================== */

@@ -218,6 +218,7 @@ const char *opt_string (lua_State *L, int o, const char *name, const char *d);
 fnn_Dtype opt_dtype (lua_State *L, int o, fnn_Dtype d);
 const fnn_Device *opt_device (lua_State *L, int o);
 fnn_Generator *opt_generator (lua_State *L, int o); /* NULL: the default */
+fnn_Tensor *opt_tensor (lua_State *L, int o, const char *name); /* or NULL */
 
 /* A number for all dims, or a list of one for each, at i: fills and returns v.
 ** name: in messages, "option 'stride'". */
@@ -332,6 +333,7 @@ void open_device (lua_State *L);
 void open_random (lua_State *L);
 void open_math (lua_State *L);
 void open_norm (lua_State *L);
+void open_attention (lua_State *L);
 void open_pool (lua_State *L);
 void open_conv (lua_State *L);
 void open_loss (lua_State *L);

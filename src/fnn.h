@@ -518,6 +518,30 @@ FNN_API fnn_Tensor *fnn_dropout (fnn_Tensor *x, double p, fnn_Generator *g);
 FNN_API fnn_Tensor *fnn_dropout_channels (fnn_Tensor *x, int n, double p,
                                           fnn_Generator *g);
 
+/* Attention (Vaswani et al. 2017): softmax(scale q k' + mask) v for queries q
+** (batch, heads, m, d), keys k (batch, groups, n, d) and values v (batch,
+** groups, n, e), groups dividing heads; leading dims may be missing or more.
+** A zeroed struct is plain attention.  The scores are never stored: memory is
+** linear in m and n, but where the mask itself wants a gradient. */
+typedef struct fnn_Attention {
+  fnn_Tensor *mask;  /* broadcasts to (batch, heads, m, n): bool, true where
+                        something may be attended, or floats that are added;
+                        or NULL.  A row masked whole gives zeros and no
+                        gradient */
+  fnn_Tensor *alibi; /* (heads): a head's score falls by this times the
+                        distance (Press et al. 2022), no gradient; or NULL */
+  bool causal;       /* queries are the last m of n places, and see no later
+                        ones */
+  double scale;      /* 0: 1 / sqrt(d) */
+  double dropout;    /* of the weights */
+  fnn_Generator *generator;
+} fnn_Attention;
+
+FNN_API fnn_Tensor *fnn_scaled_dot_product_attention (fnn_Tensor *q,
+                                                      fnn_Tensor *k,
+                                                      fnn_Tensor *v,
+                                                      const fnn_Attention *o);
+
 /* Normalization: (x - mean) / sqrt(var + eps) weight + bias, both of x's
 ** dtype or NULL.  layer_norm: over the last n dims of x, whose shape weight and
 ** bias have; rms_norm: the same with mean 0 (Zhang and Sennrich 2019).  The

@@ -21,6 +21,10 @@ Tensor *view_part (const Tensor *x, int dim, int64_t start, int64_t length,
 Tensor *ids_checked (const char *op, const Tensor *x, Tensor *ids, int64_t n,
                      const char *what);
 
+/* A random op's node keeps its draw in i[0] .. i[2], to draw the same again. */
+void node_keep_draw (Node *n, Draw draw);
+Draw node_draw (const Node *n);
+
 /* The sizes before and behind a dim: x as (outer, n, inner). */
 int64_t dims_before (const Tensor *x, int dim);
 int64_t dims_behind (const Tensor *x, int dim);

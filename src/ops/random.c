@@ -154,10 +154,21 @@ static Tensor *drop (const Tensor *x, double p, Draw draw) {
   return y;
 }
 
+void node_keep_draw (Node *n, Draw draw) {
+  n->i[0] = (int64_t)draw.seed;
+  n->i[1] = (int64_t)draw.counter;
+  n->i[2] = (int64_t)(intptr_t)draw.ahead;
+  if (draw.ahead != NULL)
+    n->held = fnn_retain(capture_ahead(context()->capture, draw.ahead));
+}
+
+Draw node_draw (const Node *n) {
+  return (Draw){ (uint64_t)n->i[0], (uint64_t)n->i[1],
+                 (const uint64_t *)(intptr_t)n->i[2] };
+}
+
 static void dropout_back (Node *n, Tensor *gy) {
-  Draw draw = { (uint64_t)n->i[0], (uint64_t)n->i[1],
-                (const uint64_t *)(intptr_t)n->i[2] };
-  graph_give(n, 0, drop(gy, n->a[0], draw));
+  graph_give(n, 0, drop(gy, n->a[0], node_draw(n)));
 }
 
 fnn_Tensor *fnn_dropout (fnn_Tensor *x, double p, fnn_Generator *g) {
@@ -172,12 +183,8 @@ fnn_Tensor *fnn_dropout (fnn_Tensor *x, double p, fnn_Generator *g) {
   Tensor *y = drop(x, p, draw);
   Node *n = graph_record1(y, &rule, x, 0);
   if (n != NULL) {
-    n->i[0] = (int64_t)draw.seed;
-    n->i[1] = (int64_t)draw.counter;
-    n->i[2] = (int64_t)(intptr_t)draw.ahead;
+    node_keep_draw(n, draw);
     n->a[0] = p;
-    if (draw.ahead != NULL)
-      n->held = fnn_retain(capture_ahead(context()->capture, draw.ahead));
   }
   return y;
 }
