@@ -3451,6 +3451,25 @@ function fnn.fit(model, data, options) end
 ---@return table
 function fnn.evaluate(model, data, options) end
 
+---Writes a run that is to go on: what state has by name. Models, optimizers,
+---averages, schedules with state and GradScalers are kept by their state_dict,
+---generators and tensors as they are, and plain values (a step, the sizes of the
+---model) as JSON; the default generator too. The file is the old one or the
+---whole new one.
+---@param path string
+---@param state table
+function fnn.save_training(path, state) end
+
+---Fills the models, optimizers and so on in state from such a file, each by its
+---name, and the default generator; returns the plain values, and the tensors
+---that nothing was given for. A file of weights alone is refused.
+---partial: boolean = false   leaves what state does not name, and the generator
+---@param path string
+---@param state? table
+---@param options? table
+---@return table
+function fnn.load_training(path, state, options) end
+
 ---A function that does what f does. On the CPU it is f. On a card it calls f
 ---the first times, then records a call, and from then on replays it: f itself
 ---runs no more. Tensors among the arguments are copied to where the recording

@@ -40,4 +40,5 @@ later(optim, "optim/laws", [[
 later(optim, "optim/plateau", "ReduceOnPlateau")
 later(fnn.metrics, "metrics", "accuracy classes confusion")
 later(fnn, "fit", "fit evaluate")
+later(fnn, "training", "save_training load_training")
 later(fnn, "network", "Network")
