@@ -3229,6 +3229,20 @@ fnn.data = {}
 ---@return fnn.Dataset
 function fnn.data.TensorDataset(...) end
 
+---Windows of a sequence of ids (count), u8, i32 or i64, to learn what comes
+---next: an item is length ids, and the same moved on by one; both i64.
+---step: integer = 1          from one window to the next
+---@param ids fnn.Tensor
+---@param length integer
+---@param options? table
+---@return fnn.Dataset
+function fnn.data.Windows(ids, length, options) end
+
+---The bytes of a string, u8 (n).
+---@param s string
+---@return fnn.Tensor
+function fnn.data.bytes(s) end
+
 ---1797 real handwritten digits of 8 by 8 pixels, (1, 8, 8) from 0 to 1, and
 ---their labels. In the library.
 ---@return fnn.Dataset

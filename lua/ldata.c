@@ -69,6 +69,28 @@ static int new_dataset (lua_State *L) {
   return 1;
 }
 
+static const char *const windows_options[] = { "step", NULL };
+
+/* data.Windows(ids, length [, { step = 1 }]) */
+static int new_windows (lua_State *L) {
+  fnn_Tensor *ids = checktensor(L, 1);
+  int64_t length = luaL_checkinteger(L, 2);
+  int64_t step = opt_integer(L, options(L, 3, windows_options), "step", 1);
+  void **box = newbox(L, DATASET);
+  guard(L, *box = fnn_retain(fnn_windows(ids, length, step)));
+  return 1;
+}
+
+/* data.bytes(s): those of a string, (n) of u8 */
+static int data_bytes (lua_State *L) {
+  size_t n;
+  const char *s = luaL_checklstring(L, 1, &n);
+  int64_t shape = (int64_t)n;
+  void **box = newbox(L, TENSOR);
+  guard(L, *box = fnn_retain(fnn_tensor(FNN_U8, 1, &shape, s)));
+  return 1;
+}
+
 static void check_list (lua_State *L, const fnn_Tensor *ids) {
   bool list = ids->ndim == 1 && tensor_is_dense(ids) && ids->dtype == FNN_I64;
   luaL_argcheck(L, list, 2, "expected a list of ids");
@@ -330,6 +352,8 @@ static const luaL_Reg loader_metamethods[] = {
 
 static const luaL_Reg functions[] = {
   { "TensorDataset", new_dataset },
+  { "Windows", new_windows },
+  { "bytes", data_bytes },
   { "loader", new_loader },
   { "order", data_order },
   { "point", data_point },

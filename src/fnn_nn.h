@@ -389,6 +389,10 @@ typedef struct fnn_DataField {
 } fnn_DataField;
 
 FNN_API fnn_Dataset *fnn_tensor_dataset (int n, const fnn_DataField *f);
+/* Windows of a sequence of ids (count), u8, i32 or i64: item i is the length
+** ids from i * step on, and those that come one later; both i64. */
+FNN_API fnn_Dataset *fnn_windows (fnn_Tensor *ids, int64_t length,
+                                  int64_t step);
 /* The n items of base with these ids, which count from 0. */
 FNN_API fnn_Dataset *fnn_subset (fnn_Dataset *base, int64_t n,
                                  const int64_t *ids);

@@ -36,6 +36,36 @@ local function upto (n)
   return list
 end
 
+describe("Windows", function ()
+  it("are what comes next", function ()
+    local bytes = data.bytes "abcdefg"
+    assert.equal("u8", bytes:dtype())
+    local ds = data.Windows(bytes, 3)
+    assert.equal("Windows of 4 items: i64 (3), i64 (3)", tostring(ds))
+    local x, y = ds:items { 3, 0 }
+    assert.same({ { 100, 101, 102 }, { 97, 98, 99 } }, x:totable())
+    assert.same({ { 101, 102, 103 }, { 98, 99, 100 } }, y:totable())
+  end)
+
+  it("do not overlap with a step of their length", function ()
+    for _, t in ipairs { "i32", "i64", "u8" } do
+      local ds = data.Windows(fnn.arange(10, { dtype = t }), 3, { step = 3 })
+      assert.same({ { 0, 1, 2 }, { 3, 4, 5 }, { 6, 7, 8 } },
+                  (ds:all()):totable())
+    end
+    assert.equal(2, #data.Windows(fnn.arange(9, { dtype = "i32" }), 3,
+                                  { step = 3 }))
+  end)
+
+  it("refuse what has none", function ()
+    fails("no window of 3", data.Windows, fnn.arange(3, { dtype = "i64" }), 3)
+    fails("one dim", data.Windows, fnn.zeros(9), 3)
+    fails("a step of 1 or more", data.Windows, data.bytes "abcd", 2,
+          { step = 0 })
+    fails("'step'", data.Windows, data.bytes "abcd", 2, { stp = 1 })
+  end)
+end)
+
 describe("TensorDataset", function ()
   local ds = numbers(5, function (i) return i % 2 end)
 

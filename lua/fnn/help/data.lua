@@ -11,6 +11,14 @@ data.TensorDataset(...: Tensor|table) -> Dataset
   Items along the first dimension of tensors of one length. A field may be
   { tensor, dtype = , scale = }: converted and scaled as it is read.
 
+data.Windows(ids: Tensor, length: integer, options?: table) -> Dataset
+  Windows of a sequence of ids (count), u8, i32 or i64, to learn what comes
+  next: an item is length ids, and the same moved on by one; both i64.
+  step: integer = 1          from one window to the next
+
+data.bytes(s: string) -> Tensor
+  The bytes of a string, u8 (n).
+
 data.digits() -> Dataset
   1797 real handwritten digits of 8 by 8 pixels, (1, 8, 8) from 0 to 1, and
   their labels. In the library.
