@@ -39,6 +39,7 @@ typedef enum Kind {
   LOADER,
   READER, /* a safetensors file */
   CAPTURE,
+  SAMPLER,
   KINDS
 } Kind;
 
@@ -342,6 +343,7 @@ void open_optim (lua_State *L);
 void open_clip (lua_State *L);
 void open_data (lua_State *L);
 void open_io (lua_State *L);
+void open_text (lua_State *L);
 void open_file (lua_State *L);
 
 /* Pushes what graph_step.lua needs of the engine. */
