@@ -281,8 +281,10 @@ static int choose (lua_State *L, int status, lua_KContext called) {
 /* sampler(logits [, ids]): an id, or a tensor of one for each row */
 static int sampler_call (lua_State *L) {
   checksampler(L, 1);
-  fnn_Tensor *x = checktensor(L, 2);
   lua_settop(L, 3);
+  if (lua_type(L, 2) != LUA_TUSERDATA)
+    raise_error(L, "Sampler: expected logits, got %s", push_type_name(L, 2));
+  fnn_Tensor *x = checktensor(L, 2);
   if (!lua_isnil(L, 3) && !lua_istable(L, 3) && testtensor(L, 3) == NULL)
     raise_error(L, "Sampler: expected a list or a tensor of ids, got %s",
                 push_type_name(L, 3));

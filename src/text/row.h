@@ -161,7 +161,7 @@ static word OF(find_digit)(const OF(Room) *m, int64_t n, int shift, int width,
 static OF(End) OF(end_of)(OF(Room) *m, int64_t n, double target) {
   double above = 0;
   for (int shift = OF(WORD_BITS); shift > 0 && n > 1;) {
-    int width = shift < DIGIT ? shift : DIGIT;
+    int most = n < FEW ? SHORT_DIGIT : DIGIT, width = shift < most ? shift : most;
     word mask = ((word)1 << width) - 1;
     shift -= width;
     word digit = OF(find_digit)(m, n, shift, width, &above, target);

@@ -9,7 +9,9 @@
 enum {
   BLOCK = 64, /* logits whose largest is kept */
   SPAN = 256, /* weights whose sum is kept */
-  DIGIT = 11  /* bits that are told apart at a time */
+  DIGIT = 11, /* bits that are told apart at a time, */
+  FEW = 512,  /* or among fewer than these */
+  SHORT_DIGIT = 6
 };
 
 #define PRAGMA_(x) _Pragma(#x)
@@ -133,7 +135,7 @@ static int bin_of (const double *bin, int n, double *sum, double target) {
 static void check (const char *name, double v, bool ok, const char *expected) {
   if (!ok)
     fnn_throw(FNN_EARG, "Sampler: option '%s': expected %s, got %g", name,
-              expected, v);
+              expected, v != v ? NAN : v); /* without a sign */
 }
 
 static void check_options (const fnn_SamplerOptions *o) {
