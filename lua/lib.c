@@ -137,7 +137,7 @@ static int load_module (lua_State *L) {
 
 /* ORDER KIND */
 static const char *const class_names[KINDS] = {
-  "Tensor",  "Param",  "Generator", "Module", "Optimizer",
+  "Tensor",  "Param",  "Generator", "Module",  "Optimizer",
   "Dataset", "Loader", "Reader",    "Capture", "Sampler"
 };
 
@@ -257,8 +257,7 @@ static const luaL_Reg functions[] = { { "clock", wall_clock },
                                       { NULL, NULL } };
 
 static void open_namespaces (lua_State *L) {
-  static const char *const names[] = { "nn", "optim", "data", "io",
-                                      "text" };
+  static const char *const names[] = { "nn", "optim", "data", "io", "text" };
   for (int i = 0; i < countof(names); i++) {
     lua_newtable(L);
     lua_pushfstring(L, "fnn.%s", names[i]);

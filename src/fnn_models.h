@@ -24,7 +24,7 @@ typedef struct fnn_SamplerOptions {
   double presence_penalty;   /* taken off once for an id in the history */
   double temperature;        /* divides the logits; 0: the largest is chosen */
   int64_t top_k;             /* 1 or more: so many of the largest stay */
-  double top_p; /* in (0, 1]: the fewest of the largest stay whose
+  double top_p;              /* in (0, 1]: the fewest of the largest stay whose
                    probabilities, of what top_k left, have this sum */
   double min_p; /* in [0, 1]: what has at least this share of the largest
                    probability stays */

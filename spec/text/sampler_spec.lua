@@ -217,7 +217,9 @@ describe("100,000 draws", function()
     local x = fnn.tensor(tied):unsqueeze(1):expand(n, #tied)
     local counts = {}
     local s = Sampler { seed = 11, temperature = 0.7 }
-    for _, id in ipairs(s(x):totable()) do counts[id] = (counts[id] or 0) + 1 end
+    for _, id in ipairs(s(x):totable()) do
+      counts[id] = (counts[id] or 0) + 1
+    end
     local statistic, free = sampling.chi_squared(counts, p, n)
     assert.is_true(statistic > sampling.critical(free))
   end)
@@ -441,7 +443,8 @@ describe("A mistake", function()
     fails(x, fnn.zeros(1, 2, { dtype = "i64" }), "%(length%), got %(1, 2%)")
     fails(xs, { 1, 2 }, "expected a list or a tensor of ids, got number")
     fails(xs, { { 1 } }, "a list of as many histories")
-    fails(xs, fnn.zeros(3, 2, { dtype = "i64" }), "%(2, length%), got %(3, 2%)")
+    fails(xs, fnn.zeros(3, 2, { dtype = "i64" }),
+          "%(2, length%), got %(3, 2%)")
     -- and the next call is as if nothing had been
     s = Sampler { temperature = 0, frequency_penalty = 1 }
     fails(x, { 4, 4, 7 }, "out of range")
@@ -454,7 +457,9 @@ describe("A mistake", function()
     assert.matches("top_k", message)
   end)
 
-  it("in huge options is none", function()
+  it("in huge options is none, and what is -inf is not chosen", function()
+    local banned = fnn.full({ 50 }, -inf)
+    banned[8], banned[30] = 1, 0
     local x = fnn.randn(50)
     for _, o in ipairs {
       { top_k = math.maxinteger }, { temperature = 1e300 },
@@ -465,6 +470,8 @@ describe("A mistake", function()
     } do
       local id = Sampler(o)(x, { 1, 2, 3, 3 })
       assert.is_true(id >= 0 and id < 50)
+      id = Sampler(o)(banned, { 1, 2, 3, 3 })
+      assert.is_true(id == 7 or id == 29)
       id = Sampler(o)(x:to("f64"), { 1, 2, 3, 3 })
       assert.is_true(id >= 0 and id < 50)
     end

@@ -6,23 +6,7 @@
 
 #include "text.h"
 
-enum {
-  BLOCK = 64, /* logits whose largest is kept */
-  SPAN = 256, /* weights whose sum is kept */
-  DIGIT = 11, /* bits that are told apart at a time, */
-  FEW = 512,  /* or among fewer than these */
-  SHORT_DIGIT = 6
-};
-
-#define PRAGMA_(x) _Pragma(#x)
-#define VECTOR(clauses) PRAGMA_(omp simd clauses)
-
-/* A row among those of a call, for messages. */
-typedef struct Place {
-  int64_t row, rows;
-} Place;
-
-static void place_text (char *to, size_t size, Place at) {
+void sampler_place (char *to, size_t size, Place at) {
   if (at.rows == 1) *to = '\0';
   else
     snprintf(to, size, " (row %lld of %lld)", (long long)at.row + 1,
@@ -35,7 +19,7 @@ static void place_text (char *to, size_t size, Place at) {
 ** =======================================================
 */
 
-static char *scratch_of (fnn_Sampler *s, size_t bytes) {
+void *sampler_scratch (fnn_Sampler *s, size_t bytes) {
   if (s->scratch_bytes < bytes) {
     mem_free(s->scratch, s->scratch_bytes);
     s->scratch = NULL;
@@ -89,42 +73,14 @@ static void sampler_destroy (void *p) {
 
 static const Type sampler_type = { "Sampler", sampler_destroy };
 
-static bool is_greedy (const fnn_SamplerOptions *o) {
-  return o->temperature == 0 || o->top_k == 1;
+bool sampler_is_greedy (const fnn_Sampler *s) {
+  return s->options.temperature == 0 || s->options.top_k == 1;
 }
 
-/* In [0, 1), 53 bits. */
-static double uniform (const fnn_Sampler *s) {
+double sampler_uniform (const fnn_Sampler *s) {
   uint64_t bits = generator_next(generator_or_default(s->generator));
   return (double)(bits >> 11) * 0x1p-53;
 }
-
-/* The bin, of n from the last down, with which a sum passes target; *sum, so
-** far, gets what comes before it.  The last that has anything where rounding
-** leaves it short. */
-static int bin_of (const double *bin, int n, double *sum, double target) {
-  int last = 0;
-  double before = *sum;
-  for (int i = n - 1; i >= 0; i--) {
-    if (bin[i] == 0) continue;
-    last = i;
-    before = *sum;
-    if (*sum + bin[i] >= target) return i;
-    *sum += bin[i];
-  }
-  *sum = before;
-  return last;
-}
-
-#define real float
-#define word uint32_t
-#define OF(name) name##_f32
-#include "row.h"
-
-#define real double
-#define word uint64_t
-#define OF(name) name##_f64
-#include "row.h"
 
 /*
 ** {======================================================
@@ -155,8 +111,8 @@ static void check_options (const fnn_SamplerOptions *o) {
   check("repetition_penalty", r, r >= 1 && isfinite(r),
         "a finite number of 1 or more");
   check("frequency_penalty", f, isfinite(f), "a finite number");
-  check("presence_penalty", o->presence_penalty,
-        isfinite(o->presence_penalty), "a finite number");
+  check("presence_penalty", o->presence_penalty, isfinite(o->presence_penalty),
+        "a finite number");
 }
 
 fnn_Sampler *fnn_sampler (const fnn_SamplerOptions *o, fnn_Generator *g) {
@@ -199,7 +155,7 @@ static void check_history (const int64_t *history, int64_t count, int64_t n,
   char row[64];
   for (int64_t i = 0; i < count; i++) {
     if (history[i] >= 0 && history[i] < n) continue;
-    place_text(row, sizeof row, at);
+    sampler_place(row, sizeof row, at);
     fnn_throw(FNN_EARG,
               "Sampler: id %lld in the history%s is out of range (the "
               "vocabulary has %lld; ids count from 0)",
@@ -232,11 +188,11 @@ void fnn_sample (fnn_Sampler *s, const fnn_Tensor *logits,
     int64_t k = penalizes ? count[r] : 0;
     Place at = { r, rows };
     if (x->dtype == FNN_F64)
-      ids[r] = choose_f64(s, (const double *)tensor_data(x) + r * n, n, past,
-                          k, at);
+      ids[r] = sampler_choose_f64(s, (const double *)tensor_data(x) + r * n, n,
+                                  past, k, at);
     else
-      ids[r] = choose_f32(s, (const float *)tensor_data(x) + r * n, n, past, k,
-                          at);
+      ids[r] = sampler_choose_f32(s, (const float *)tensor_data(x) + r * n, n,
+                                  past, k, at);
     if (penalizes) past += k;
   }
 }

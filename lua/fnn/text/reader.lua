@@ -104,8 +104,9 @@ function Reader:logits (lists)
     fresh[r] = move(list, first, last, 1, {})
   end
   local x = fnn.tensor(fresh, { dtype = "i64", device = self.device })
-  local ok, y = true, nil
+  local y
   if self.cache then
+    local ok
     ok, y = pcall(call, self, x)
     if not ok then forget(self, y) end
   else
