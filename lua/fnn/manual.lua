@@ -25,7 +25,7 @@ local manual = {}
 
 local subjects = {
   "tensor", "shape", "ops", "reduce", "random", "grad", "memory", "nn", "norms",
-  "losses", "optim", "data", "train", "network", "io", "program"
+  "losses", "optim", "data", "train", "network", "text", "io", "program"
 }
 
 -- Splits a list of parameters at the commas outside brackets.

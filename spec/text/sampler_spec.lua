@@ -431,8 +431,8 @@ describe("A mistake", function()
     local function fails(logits, history, message)
       assert.error_matches(function() s(logits, history) end, message)
     end
-    fails(x, { 1, 5 }, "id 5 in the history is out of range %(the vocabulary " ..
-          "has 5; ids count from 0%)")
+    fails(x, { 1, 5 }, "id 5 in the history is out of range %(the " ..
+          "vocabulary has 5; ids count from 0%)")
     fails(x, { -1 }, "id %-1 in the history")
     fails(x, { math.mininteger }, "id %-9223372036854775808 in the history")
     fails(xs, { { 1 }, { 9 } }, "id 9 in the history %(row 2 of 2%)")
