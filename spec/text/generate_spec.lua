@@ -259,6 +259,15 @@ describe("A model", function()
     end
   end)
 
+  it("may be made of layers that take ids alone", function()
+    fnn.manual_seed(4)
+    local model = nn.Sequential(nn.Embedding(V, 8), nn.Tanh(), nn.Linear(8, V))
+    local expected = stepwise(model, prompt, 5)
+    assert.same(expected, text.generate(model, prompt, { max_tokens = 5 }))
+    model:eval()
+    assert.same(expected, text.generate(model, prompt, { max_tokens = 5 }))
+  end)
+
   it("is as before after an error", function()
     local model = Model()
     assert.error_matches(function() text.generate(model, { V }) end,

@@ -60,6 +60,12 @@ local function restore (training, ok, ...)
   return ...
 end
 
+-- A layer takes no second argument, not even nil.
+local function forward (self, x)
+  if not self.options then return fnn.no_grad(self.model, x) end
+  return fnn.no_grad(self.model, x, self.options)
+end
+
 local function call (self, x)
   local training = {}
   for _, m in ipairs(self.modules) do
@@ -67,9 +73,9 @@ local function call (self, x)
   end
   for _, m in ipairs(training) do m.training = false end
   if #training > 0 then
-    return restore(training, pcall(fnn.no_grad, self.model, x, self.options))
+    return restore(training, pcall(forward, self, x))
   end
-  return fnn.no_grad(self.model, x, self.options)
+  return forward(self, x)
 end
 
 local function check_logits (self, x, y)
