@@ -3606,9 +3606,10 @@ function Sampler:options() end
 ---max_tokens: integer = 100    as many at most
 ---sampler: Sampler|function    of logits (vocabulary) and the list of all ids;
 ---                             the largest logit if not given
----cache: any                   what has clear() and truncate(n), and a length:
----                             it is cleared, the prompt is read once, then an
----                             id a step; without one all is read for each id
+---cache: any                   what has clear(), truncate(n) and, by #, the
+---                             number of ids it holds: it is cleared, the prompt
+---                             is read once, then an id a step; without one all
+---                             is read for each id
 ---callback: function           called with each id (and the place of its
 ---                             prompt); ends it by returning false, that id
 ---                             included. It may yield

@@ -400,6 +400,16 @@ describe("Decoder", function()
     assert.equal(first, d:feed(prompt):next())
   end)
 
+  it("reads all anew when the cache was used for something else", function()
+    local model, cache = new_model(5), Cache.new()
+    local d = text.Decoder(model, { cache = cache })
+    local expected = text.generate(model, prompt, { max_tokens = 3 })
+    local found = { d:feed(prompt):next() }
+    text.generate(model, { 7, 7 }, { max_tokens = 6, cache = cache })
+    found[2], found[3] = d:next(), d:next()
+    assert.same(expected, found)
+  end)
+
   it("has an error leave the cache as it was", function()
     local model, cache = new_model(5), Cache.new(6)
     local d = text.Decoder(model, { cache = cache })

@@ -92,19 +92,19 @@ local function check_logits (self, x, y)
   return y:select(2, -1)
 end
 
--- What was put into the cache before the error is taken out again.
+-- What was put into the cache before the error is taken out again, if that can
+-- be: what the model raised is what is told.
 local function forget (self, message)
-  if self.read == 0 then
-    self.cache:clear()
-  else
-    self.cache:truncate(self.read)
-  end
+  pcall(self.cache.truncate, self.cache, self.read)
   error(message, 0)
 end
 
 -- The logits (rows, vocabulary) behind lists of ids that are of one length:
 -- on the host, where one is chosen.
 function Reader:logits (lists)
+  if self.cache and #self.cache ~= self.read then
+    self:reset()  -- it has been used for something else
+  end
   local first, last, fresh = self.cache and self.read + 1 or 1, #lists[1], {}
   for r, list in ipairs(lists) do
     fresh[r] = move(list, first, last, 1, {})
