@@ -96,6 +96,20 @@ static void no_id (void *ud) {
   fnn_sample(fnn_sampler(&o, NULL), logits(1, 2, 3), &history, &count, &id);
 }
 
+static void many_rows (void *ud) {
+  int64_t *ids = ud;
+  fnn_Tensor *x = fnn_zeros(2, (int64_t[]){ 4, 3 }, FNN_F32, NULL);
+  fnn_Sampler *s = sampler(0, INT64_MAX, 1);
+  fnn_cancel(fnn_cancel_token(fnn_current()));
+  fnn_sample(s, x, NULL, NULL, ids);
+}
+
+TEST(can_be_cancelled) {
+  int64_t ids[4] = { -1, -1, -1, -1 };
+  throws(FNN_ECANCEL, "", many_rows, ids);
+  assert_int_equal(ids[0], -1);
+}
+
 TEST(names_mistakes) {
   throws(FNN_EARG, "Sampler: option 'top_p': expected a number above 0",
          no_share, (double[]){ 0 });
@@ -111,6 +125,7 @@ int main (void) {
     cmocka_unit_test(draws_by_probability),
     cmocka_unit_test(looks_at_histories),
     cmocka_unit_test(makes_no_memory_from_the_second_call_on),
+    cmocka_unit_test(can_be_cancelled),
     cmocka_unit_test(names_mistakes),
   };
   return cmocka_run_group_tests(tests, open_context, close_context);

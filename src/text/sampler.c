@@ -186,6 +186,7 @@ void fnn_sample (fnn_Sampler *s, const fnn_Tensor *logits,
   past = history;
   for (int64_t r = 0; r < rows; r++) {
     int64_t k = penalizes ? count[r] : 0;
+    fnn_poll();
     Place at = { r, rows };
     if (x->dtype == FNN_F64)
       ids[r] = sampler_choose_f64(s, (const double *)tensor_data(x) + r * n, n,
