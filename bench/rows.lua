@@ -151,6 +151,33 @@ local function product_row(name)
   end
 end
 
+-- An id from a row of logits, spread as those of a language model are:
+-- sample_HOW:VOCABULARY, or, to compare, the same row sorted.
+local samplers = {
+  greedy = { temperature = 0 }, temperature = { temperature = 0.8 },
+  top_k = { top_k = 40 }, top_p = { top_p = 0.9 }, min_p = { min_p = 0.05 },
+  all = { temperature = 0.8, top_k = 40, top_p = 0.9, min_p = 0.05,
+          repetition_penalty = 1.1 },
+}
+
+local function sample_row(name)
+  local how, n = name:match "^sample_([%a_]+):(%d+)$"
+  if not how then return nil end
+  local x, history = 3 * fnn.randn(n // 1), {}
+  for i = 1, 200 do history[i] = 7 * i end
+  if how == "sort" then
+    return function (count)
+      for _ = 1, count do
+        local y, ids = x:sort()
+        y:release()
+        ids:release()
+      end
+    end
+  end
+  local s = fnn.text.Sampler(samplers[how])
+  return function (count) for _ = 1, count do s(x, history) end end
+end
+
 local clock = arg[1] == "cpu" and os.clock or fnn.clock
 
 local function measure(f, seconds)
@@ -171,7 +198,7 @@ local ready = {}
 for line in io.lines() do
   local name, seconds = line:match "^(%S+) (%S+)$"
   ready[name] = ready[name] or conv_row(name) or product_row(name) or
-                rows[name]()
+                sample_row(name) or rows[name]()
   print(("%.9g"):format(measure(ready[name], tonumber(seconds))))
   io.flush()
 end

@@ -175,6 +175,66 @@ def conv_row(name):
                          "conv_weight": lambda: back(False, True)}[what])
 
 
+def penalized(x, history):
+    score = x.gather(1, history)
+    score = torch.where(score < 0, score * 1.1, score / 1.1)
+    return x.scatter(1, history, score)
+
+
+def without_tail(x, p):
+    """Of transformers: what is behind the share p of the probability."""
+    sorted_x, ids = torch.sort(x, descending=False)
+    cut = sorted_x.softmax(-1).cumsum(-1) <= 1 - p
+    cut[..., -1:] = 0
+    return x.masked_fill(cut.scatter(1, ids, cut), -math.inf)
+
+
+def draw(x):
+    return torch.multinomial(x.softmax(-1), 1).item()
+
+
+def sample_row(name):
+    """sample_HOW:VOCABULARY: see rows.lua."""
+    how, n = name[len("sample_"):].split(":")
+    x = 3 * torch.randn(1, int(n))
+    history = 7 * torch.arange(1, 201).view(1, -1)
+
+    def first(x, k):
+        return x.masked_fill(x < x.topk(k).values[..., -1:], -math.inf)
+
+    def few(x):
+        """Tuned: only the k largest are looked at again."""
+        values, ids = x.topk(40)
+        return values, ids
+
+    def top_k():
+        if not TUNED:
+            return draw(first(x, 40))
+        values, ids = few(x)
+        return ids[0, draw(values)].item()
+
+    def without_light(x):
+        p = x.softmax(-1)
+        return x.masked_fill(p < 0.05 * p.amax(-1, keepdim=True), -math.inf)
+
+    def everything():
+        y = penalized(x, history) / 0.8
+        if not TUNED:
+            return draw(without_light(without_tail(first(y, 40), 0.9)))
+        values, ids = few(y)
+        return ids[0, draw(without_light(without_tail(values, 0.9)))].item()
+
+    return without_grad({
+        "greedy": lambda: x.argmax(-1).item(),
+        "temperature": lambda: draw(x / 0.8),
+        "top_k": top_k,
+        "top_p": lambda: draw(without_tail(x, 0.9)),
+        "min_p": lambda: draw(without_light(x)),
+        "all": everything,
+        "sort": lambda: torch.sort(x),
+    }[how])
+
+
 def product_row(name):
     """matmul_DTYPE:SIZE: see rows.lua."""
     kind, size = name.split(":")
@@ -204,6 +264,7 @@ for line in sys.stdin:
     name, seconds = line.split()
     if name not in ready:
         ready[name] = (conv_row if name.startswith("conv_") else
+                       sample_row if name.startswith("sample_") else
                        product_row if ":" in name else rows.get)(name)
         if name in rows:
             ready[name] = ready[name]()

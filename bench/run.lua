@@ -34,7 +34,7 @@ local TUNED = "MALLOC_MMAP_THRESHOLD_=4294967296 " ..
               "MALLOC_TOP_PAD_=268435456 " ..
               "GLIBC_TUNABLES=glibc.malloc.hugetlb=1"
 
-local ms, ns = { "ms", 1e3 }, { "ns", 1e9 }
+local ms, us, ns = { "ms", 1e3 }, { "us", 1e6 }, { "ns", 1e9 }
 
 -- name, unit, and the target: a ratio, or a limit in the unit
 local ROWS = {
@@ -79,6 +79,16 @@ for _, row in ipairs {
     ROWS[#ROWS + 1] = { ("conv_%s:%s"):format(what, row[1]), ms,
                         ratio = row[1 + i] or 1,
                         text = ("conv %s %s"):format(what, row[1]) }
+  end
+end
+
+-- Choosing an id from logits, and what only sorting them takes.
+for _, how in ipairs { "greedy", "temperature", "top_k", "top_p", "min_p",
+                       "all", "sort" } do
+  for _, n in ipairs { 32000, 150000 } do
+    ROWS[#ROWS + 1] = { ("sample_%s:%d"):format(how, n), us,
+                        ratio = how ~= "sort" and 1 or nil,
+                        text = ("sample %s of %d"):format(how, n) }
   end
 end
 

@@ -3616,6 +3616,120 @@ function Network:save_json(path) end
 ---@return fnn.Network
 function Network:load_json(path) end
 
+fnn.text = {}
+
+---How ids are chosen: sampler(logits, ids) is an id for logits (vocabulary) of
+---any float dtype and device, or for logits (rows, vocabulary) an i64 tensor of
+---one for each row. ids, which may be left out, are those so far, a list or a
+---tensor, or one of these for each row; they are looked at where there is a
+---penalty. -inf bans an id; NaN, inf, and nothing but -inf raise. The options
+---are applied in the order below. Nothing is sorted: the time is linear in the
+---vocabulary. Of equal logits the one of the lowest id is the larger.
+---callback: function                first, of logits and ids: the logits are the
+---                                  call's own, on the host, to edit, or others
+---                                  are returned
+---repetition_penalty: number = 1    1 or more: divides a positive logit of an id
+---                                  in ids, multiplies a negative one, once
+---frequency_penalty: number = 0     taken off for each time an id is in ids
+---presence_penalty: number = 0      taken off once for an id in ids
+---temperature: number = 1           divides logits; 0 chooses the largest
+---top_k: integer                    so many of the largest stay
+---top_p: number = 1                 the fewest of the largest stay, one or more,
+---                                  that have this share of the probability
+---                                  that top_k left
+---min_p: number = 0                 what has this share of the largest
+---                                  probability stays
+---seed: integer                     of a generator of its own, or
+---generator: Generator              where its numbers come from: one a choice,
+---                                  none where the largest is chosen
+---@param options? table
+---@return fnn.Sampler
+function fnn.text.Sampler(options) end
+
+---@class fnn.Sampler
+local Sampler = {}
+
+---The options that differ from the defaults, but for seed and generator.
+---@return table
+function Sampler:options() end
+
+---            -> integer[]
+---The new ids behind a prompt: a list of ids or a tensor (length). For a batch,
+---a list of prompts of one length or a tensor (rows, length), a list for each.
+---max_tokens: integer = 100    as many at most
+---sampler: Sampler|function    of logits (vocabulary) and the list of all ids;
+---                             the largest logit if not given
+---cache: any                   what has clear(), truncate(n) and, by #, the
+---                             number of ids it holds: it is cleared, the prompt
+---                             is read once, then an id a step; without one all
+---                             is read for each id
+---callback: function           called with each id (and the place of its
+---                             prompt); ends it by returning false, that id
+---                             included. It may yield
+---stop_ids: integer[]          end it, and are left out
+---stop: table                  a list of sequences of ids, which do so too; ids
+---                             that may begin one are held back until that is
+---                             known
+---@param model fnn.Module|function
+---@param prompt table|fnn.Tensor
+---@param options? table
+function fnn.text.generate(model, prompt, options) end
+
+---          -> function
+---An iterator over the same ids, each made when it is asked for:
+---for id in text.stream(model, prompt) do ... end
+---@param model fnn.Module|function
+---@param prompt table|fnn.Tensor
+---@param options? table
+function fnn.text.stream(model, prompt, options) end
+
+---A model that is fed and asked in turns. #decoder is the number of its ids.
+---cache: any                   as generate's: a turn then reads what is new
+---sampler: Sampler|function    the largest logit if not given
+---@param model fnn.Module|function
+---@param options? table
+---@return fnn.Decoder
+function fnn.text.Decoder(model, options) end
+
+---@class fnn.Decoder
+local Decoder = {}
+
+---Adds ids, to be read by the next next.
+---@param ids integer|integer[]|fnn.Tensor
+---@return fnn.Decoder
+function Decoder:feed(ids) end
+
+---Reads what has not been read and chooses the next id, which is added. An error
+---of the model leaves ids and cache as they were.
+---@param sampler? fnn.Sampler|function
+---@return integer
+function Decoder:next(sampler) end
+
+---All ids so far, fed and chosen.
+---@return integer[]
+function Decoder:ids() end
+
+---Forgets them, and clears the cache.
+---@return fnn.Decoder
+function Decoder:reset() end
+
+---search(step, prompt) is the list of ids behind the prompt that is found to be
+---the most probable, and its score: the logarithm of its probability over
+---max(1, length) ^ length_penalty. step is a function of a list of ids, prompt
+---included, that gives logits (vocabulary), a tensor or a list of numbers; -inf
+---is what may not follow.
+---width: integer = 4             sequences that are kept; 1 is greedy
+---length_penalty: number = 1     the exponent; a larger one favours long ones
+---eos: integer                   the id that ends a sequence; it counts in its
+---                               probability, and is in neither the result nor
+---                               the length
+---max_tokens: integer = 100      as many at most
+---batched: boolean = false       step gets all live sequences, an i64 tensor
+---                               (n, length), and gives logits (n, vocabulary)
+---@param options? table
+---@return function
+function fnn.text.BeamSearch(options) end
+
 fnn.io = {}
 
 ---A safetensors file, whose tensors are read one at a time.

@@ -139,7 +139,7 @@ void collect_if_due (lua_State *L, Lib *lib) {
 */
 
 void **newbox (lua_State *L, Kind k) {
-  void **box = lua_newuserdatauv(L, sizeof *box, k == MODULE ? 1 : 0);
+  void **box = lua_newuserdatauv(L, sizeof *box, k == MODULE || k == SAMPLER);
   *box = NULL;
   Lib *lib = getlib(L);
   lua_rawgetp(L, LUA_REGISTRYINDEX, lib->meta[k]);

@@ -39,6 +39,7 @@ typedef enum Kind {
   LOADER,
   READER, /* a safetensors file */
   CAPTURE,
+  SAMPLER,
   KINDS
 } Kind;
 
@@ -344,6 +345,7 @@ void open_optim (lua_State *L);
 void open_clip (lua_State *L);
 void open_data (lua_State *L);
 void open_io (lua_State *L);
+void open_text (lua_State *L);
 void open_file (lua_State *L);
 
 /* Pushes what graph_step.lua needs of the engine. */

@@ -137,8 +137,8 @@ static int load_module (lua_State *L) {
 
 /* ORDER KIND */
 static const char *const class_names[KINDS] = {
-  "Tensor",  "Param",  "Generator", "Module", "Optimizer",
-  "Dataset", "Loader", "Reader",    "Capture"
+  "Tensor",  "Param",  "Generator", "Module",  "Optimizer",
+  "Dataset", "Loader", "Reader",    "Capture", "Sampler"
 };
 
 /* nearest(name, list): the string of the list nearest to name, or nil */
@@ -257,7 +257,7 @@ static const luaL_Reg functions[] = { { "clock", wall_clock },
                                       { NULL, NULL } };
 
 static void open_namespaces (lua_State *L) {
-  static const char *const names[] = { "nn", "optim", "data", "io" };
+  static const char *const names[] = { "nn", "optim", "data", "io", "text" };
   for (int i = 0; i < countof(names); i++) {
     lua_newtable(L);
     lua_pushfstring(L, "fnn.%s", names[i]);
@@ -295,6 +295,7 @@ static int open_parts (lua_State *L) {
   open_data(L);
   open_io(L);
   open_file(L);
+  open_text(L);
   open_scripts(L);
   return 1;
 }

@@ -3,9 +3,9 @@
 **
 ** The work makes a model with a module written in Lua, a matrix product and a
 ** normalization, takes a step with a gradient and an optimizer, calls back
-** into Lua from the engine, and saves a file.  Each time a new state does it:
-** it must end in an error or in the right value, do the same work rightly
-** afterwards, and give back all bytes when it is closed. */
+** into Lua from the engine, saves a file, and draws ids.  Each time a new state
+** does it: it must end in an error or in the right value, do the same work
+** rightly afterwards, and give back all bytes when it is closed. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -116,6 +116,9 @@ static const char work[] =
     "  opt:step()\n"
     "end\n"
     "model:save(path)\n"
+    "local sampler = fnn.text.Sampler { top_k = 3, top_p = 0.9, seed = 1,\n"
+    "  presence_penalty = 1, callback = function (l) l[1] = -1 end }\n"
+    "sampler(fnn.randn(2, 5), { { 1, 2 }, { 4 } })\n"
     "local loss = fnn.scope(fnn.no_grad, function ()\n"
     "  return model(x):cross_entropy(y)\n"
     "end)\n"

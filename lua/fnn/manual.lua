@@ -20,13 +20,14 @@
 --   text(name)    the same as text to print, and sections of that heading, or
 --                 the names in a namespace, or nil and a suggestion
 --   sections()    everything in order
+--   source()      the whole text
 
 local manual = {}
 
 local subjects = {
   "tensor", "shape", "ops", "reduce", "random", "grad", "memory", "nn", "norms",
-  "attention",
-  "losses", "optim", "data", "train", "network", "io", "program"
+  "attention", "losses", "optim", "data", "train", "network", "text", "io",
+  "program"
 }
 
 -- Splits a list of parameters at the commas outside brackets.
@@ -127,6 +128,15 @@ function manual.sections()
     end
   end
   return sections
+end
+
+-- The texts of all subjects, as they were written.
+function manual.source()
+  local texts = {}
+  for i, subject in ipairs(subjects) do
+    texts[i] = require("fnn.help." .. subject)
+  end
+  return table.concat(texts, "\n")
 end
 
 local function each(f)

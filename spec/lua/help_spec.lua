@@ -34,7 +34,9 @@ local function classes()
       end
     end
   end
-  found.Network = getmetatable(fnn.Network()).__index  -- one of Lua alone
+  -- of Lua alone
+  found.Network = getmetatable(fnn.Network()).__index
+  found.Decoder = getmetatable(fnn.text.Decoder(print)).__index
   return found
 end
 
