@@ -161,16 +161,6 @@ static fnn_Reduction opt_reduction (lua_State *L, const Loss *l, int o) {
   return FNN_MEAN;
 }
 
-/* Left on the stack. */
-static fnn_Tensor *opt_tensor (lua_State *L, int at, const char *name) {
-  if (at == 0 || lua_getfield(L, at, name) == LUA_TNIL) return NULL;
-  fnn_Tensor *x = testtensor(L, -1);
-  if (x == NULL)
-    raise_option(L, "option '%s': expected a tensor, got %s", name,
-                 push_type_name(L, -1));
-  return x;
-}
-
 static double opt_least (lua_State *L, int at, const Option *o) {
   double v = opt_number(L, at, o->name, o->fallback);
   if (v > o->least || (v == o->least && !o->open)) return v;

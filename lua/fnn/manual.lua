@@ -25,6 +25,7 @@ local manual = {}
 
 local subjects = {
   "tensor", "shape", "ops", "reduce", "random", "grad", "memory", "nn", "norms",
+  "recurrent",
   "losses", "optim", "data", "train", "network", "io", "program"
 }
 
