@@ -170,9 +170,10 @@ template <class T, int CELL> static __global__ void backward (Step<T> k) {
       continue;
     }
     for (int j = 0; j < gates; j++) k.dgate[g + j * k.n] = number<T>(0.0f);
-    if (CELL != FNN_GRU) continue;
-    for (int j = 0; j < gates; j++) k.dall[g + j * k.n] = number<T>(0.0f);
-    k.du[i] = number<T>(0.0f);
+    if (CELL == FNN_GRU) {
+      for (int j = 0; j < gates; j++) k.dall[g + j * k.n] = number<T>(0.0f);
+      k.du[i] = number<T>(0.0f);
+    }
   }
 }
 
