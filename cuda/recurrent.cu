@@ -19,8 +19,8 @@ template <class T> struct Step {
   const int64_t *length;        /* (batch), or NULL */
   T *gate, *u, *h;              /* u: a GRU's, of n */
   Real<T> *c;
-  const T *old, *bias;    /* h before; NULL: zeros */
-  const T *start;         /* what a sequence starts from, that has not yet */
+  const T *old, *bias; /* h before; NULL: zeros */
+  const T *start;      /* what a sequence starts from, that has not yet */
   bool reverse;
   const Real<T> *oldc, *product; /* c before; h times the weights */
   /* backward */
@@ -29,8 +29,8 @@ template <class T> struct Step {
   const T *dz;
 };
 
-template <class T> static __device__ inline bool is_done (const Step<T> &k,
-                                                          int64_t b) {
+template <class T>
+static __device__ inline bool is_done (const Step<T> &k, int64_t b) {
   return k.length != NULL && k.time >= k.length[b];
 }
 
@@ -42,7 +42,8 @@ static __device__ inline Real<T> or_zero (const V *p, int64_t i) {
 /* The element i of h before the step, which z has only of steps that were. */
 template <class T>
 static __device__ inline Real<T> before (const Step<T> &k, int64_t i) {
-  bool waits = k.reverse && k.length != NULL && k.time + 1 >= k.length[i / k.n];
+  bool waits =
+      k.reverse && k.length != NULL && k.time + 1 >= k.length[i / k.n];
   return or_zero<T>(waits ? k.start : k.old, i);
 }
 
@@ -294,7 +295,8 @@ typedef struct Back {
 } Back;
 
 template <class T>
-static void backward_steps (const Recurrence *r, const Back *g, bool to_start) {
+static void backward_steps (const Recurrence *r, const Back *g,
+                            bool to_start) {
   Cuda *card = cuda_of(r->z);
   Product p = product_of(r);
   p.n = p.ldc = r->hidden;

@@ -28,8 +28,9 @@ static fnn_Tensor *opt_lengths (lua_State *L, int o, const fnn_Tensor *x) {
 static fnn_Cell opt_cell (lua_State *L, int o) {
   const char *s = opt_string(L, o, "nonlinearity", "tanh");
   if (strcmp(s, "tanh") != 0 && strcmp(s, "relu") != 0)
-    raise_option(L, "option 'nonlinearity': expected 'tanh' or 'relu', got "
-                    "'%s'",
+    raise_option(L,
+                 "option 'nonlinearity': expected 'tanh' or 'relu', got "
+                 "'%s'",
                  s);
   return s[0] == 't' ? FNN_RNN_TANH : FNN_RNN_RELU;
 }

@@ -149,7 +149,8 @@ for _, kind in ipairs(kinds) do
     end)
 
     it("drops out between layers, in training alone", function()
-      local m, x = make(3, 8, { layers = 2, dropout = 0.5 }), numbers(10, 2, 4, 3)
+      local m = make(3, 8, { layers = 2, dropout = 0.5 })
+      local x = numbers(10, 2, 4, 3)
       assert.is_true(apart(m(x), m(x)) > 0)
       m:eval()
       assert.equal(0, apart(m(x), m(x)))

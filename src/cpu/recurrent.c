@@ -92,7 +92,8 @@ static void multiply (const Job *k, const real *a, int64_t lda, int64_t depth,
 
 /* With c the state before and to what follows: i, f, g, o become gates. */
 static void lstm (real *restrict gate, real *restrict to, real *restrict h,
-                  const real *restrict c, int64_t n, int64_t from, int64_t end) {
+                  const real *restrict c, int64_t n, int64_t from,
+                  int64_t end) {
   LANES for (int64_t j = from; j < end; j++) {
     real i = sigmoid(gate[j]), f = sigmoid(gate[n + j]);
     real g = tanh(gate[2 * n + j]), o = sigmoid(gate[3 * n + j]);
@@ -107,7 +108,8 @@ static void lstm (real *restrict gate, real *restrict to, real *restrict h,
 }
 
 static void gru (real *restrict gate, const real *restrict u, real *restrict h,
-                 const real *restrict old, int64_t n, int64_t from, int64_t end) {
+                 const real *restrict old, int64_t n, int64_t from,
+                 int64_t end) {
   LANES for (int64_t j = from; j < end; j++) {
     real r = sigmoid(gate[j]), z = sigmoid(gate[n + j]);
     real v = tanh(gate[2 * n + j] + r * u[j]);
@@ -120,8 +122,9 @@ static void gru (real *restrict gate, const real *restrict u, real *restrict h,
 
 static void plain (real *restrict gate, real *restrict h, bool relu, int64_t j,
                    int64_t end) {
-  if (relu) LANES for (int64_t i = j; i < end; i++) h[i] = gate[i] =
-      gate[i] < 0 ? 0 : gate[i];
+  if (relu)
+    LANES for (int64_t i = j; i < end; i++) h[i] = gate[i] =
+        gate[i] < 0 ? 0 : gate[i];
   else LANES for (int64_t i = j; i < end; i++) h[i] = gate[i] = tanh(gate[i]);
 }
 
@@ -330,8 +333,7 @@ static void make_room (Job *k, int count, int64_t depth) {
   k->each = (CPU(gemm_packed_size)(depth, k->n) + 63) / 64 * 64;
   k->packed = mem_scratch((size_t)count * k->each);
   k->room = (CPU(gemm_packed_scratch)(&g) + 15) / 16 * 16;
-  k->scratch =
-      mem_scratch((size_t)(k->room * threads_width()) * sizeof(real));
+  k->scratch = mem_scratch((size_t)(k->room * threads_width()) * sizeof(real));
 }
 
 /* The final states, and zeros after the end of each sequence. */
@@ -344,8 +346,7 @@ static void finish (const Job *k) {
   if (k->length == NULL) return;
   for (int64_t b = 0; b < k->batch; b++)
     for (int64_t t = k->length[b]; t < k->steps; t++)
-      memset(k->z + (t * k->batch + b) * k->n, 0,
-             (size_t)k->n * sizeof(real));
+      memset(k->z + (t * k->batch + b) * k->n, 0, (size_t)k->n * sizeof(real));
 }
 
 void CPU (recurrent)(const Recurrence *r) {

@@ -96,8 +96,7 @@ static Tensor *first_rows (const Recurrence *r) {
   Tensor *last = fnn_zip_integer(ZIP_sub, (Tensor *)r->lengths, 1, false);
   last = fnn_zip_integer(ZIP_maximum, last, 0, false);
   Tensor *row = fnn_zip_integer(ZIP_mul, last, r->batch, false);
-  Tensor *b =
-      tensor_new(1, &r->batch, FNN_I64, r->lengths->storage->device);
+  Tensor *b = tensor_new(1, &r->batch, FNN_I64, r->lengths->storage->device);
   kernel(b, arange)(b, 0, 1);
   return fnn_zip(ZIP_add, row, b);
 }
@@ -256,8 +255,11 @@ static void check (const char *op, const Tensor *x, const fnn_Recurrent *r) {
   if (w->ndim != 2 || w->shape[1] == 0 || w->shape[0] != gates * w->shape[1])
     fnn_throw(FNN_ESHAPE,
               "%s: w_hh %s (expected (%s hidden, hidden), for %d gate%s)", op,
-              shape_text(w), gates == 4 ? "4" : gates == 3 ? "3" : "1", gates,
-              gates == 1 ? "" : "s");
+              shape_text(w),
+              gates == 4   ? "4"
+              : gates == 3 ? "3"
+                           : "1",
+              gates, gates == 1 ? "" : "s");
   int64_t b = x->shape[0], n = w->shape[1], wide = w->shape[0];
   check_shape(op, "w_hh", w, 2, wide, n, x, w);
   check_shape(op, "w_ih", r->w_ih, 2, wide, x->shape[2], x, w);
@@ -322,8 +324,8 @@ static Tensor *bias_of (fnn_Cell cell, const Tensor *a, const Tensor *b,
     return y;
   }
   kernel(y, copy)(y, a);
-  kernel(y, zip)
-  (ZIP_add, piece(y, 0, 2 * n), piece(a, 0, 2 * n), piece(b, 0, 2 * n));
+  kernel(y, zip)(ZIP_add, piece(y, 0, 2 * n), piece(a, 0, 2 * n),
+                 piece(b, 0, 2 * n));
   *rest = piece(b, 2 * n, n);
   return y;
 }
@@ -399,8 +401,7 @@ Tensor *fnn_recurrent (Tensor *x, const fnn_Recurrent *o, Tensor **h,
                        Tensor **c) {
   const char *op = rule_of(o->cell)->name;
   check(op, x, o);
-  Tensor *parts[PARTS] = { x,       o->w_ih, o->w_hh, o->b_ih,
-                           o->b_hh, o->h,    o->c };
+  Tensor *parts[PARTS] = { x, o->w_ih, o->w_hh, o->b_ih, o->b_hh, o->h, o->c };
   Tensor *read[PARTS];
   fnn_Dtype t = compute_dtype(x, o);
   Recurrence r = { .cell = o->cell,
@@ -413,8 +414,8 @@ Tensor *fnn_recurrent (Tensor *x, const fnn_Recurrent *o, Tensor **h,
   run(&r, read, t);
   record(&r, parts, read);
   if (h != NULL) *h = fnn_select(r.z, 0, r.steps);
-  if (c != NULL) *c = r.cell == FNN_LSTM ? fnn_select(r.z, 0, r.steps + 1)
-                                         : NULL;
+  if (c != NULL)
+    *c = r.cell == FNN_LSTM ? fnn_select(r.z, 0, r.steps + 1) : NULL;
   return fnn_transpose(fnn_narrow(r.z, 0, 0, r.steps), 0, 1);
 }
 

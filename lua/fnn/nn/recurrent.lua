@@ -2,8 +2,8 @@
 -- GRU, and the same for one step. Layers and directions are put together here;
 -- one layer in one direction is one op, x:lstm(...).
 --
--- Weights are named as PyTorch names them: weight_ih_l0, weight_hh_l0, bias_ih_l0,
--- bias_hh_l0, with _reverse for the way back.
+-- Weights are named as PyTorch names them: weight_ih_l0, weight_hh_l0,
+-- bias_ih_l0, bias_hh_l0, with _reverse for the way back.
 
 local fnn, load = ...
 local nn = fnn.nn
@@ -12,7 +12,7 @@ local module = load "nn/module"
 local ipairs, pairs, tostring, type = ipairs, pairs, tostring, type
 local math_type, sqrt = math.type, math.sqrt
 local concat, pack, unpack = table.concat, table.pack, table.unpack
-local core, raise, described = module.core, module.raise, module.described
+local raise, described = module.raise, module.described
 local no_more, kind_of = module.no_more, module.core.kind
 
 -- {======================================================
