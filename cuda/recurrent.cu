@@ -251,6 +251,7 @@ static void forward_steps (const Recurrence *r, Tensor *sums) {
   p.b.transposed = true;
   p.c = tensor_data(sums);
   for (int64_t s = 0; s < r->steps; s++) {
+    fnn_poll();
     Step<T> k = step_of<T>(r, s);
     if (k.old != NULL) {
       p.a.data = k.old;
@@ -304,6 +305,7 @@ static void backward_steps (const Recurrence *r, const Back *g,
   p.c = tensor_data(g->h);
   p.beta = 1;
   for (int64_t s = r->steps - 1; s >= 0; s--) {
+    fnn_poll();
     Step<T> k = step_of<T>(r, s);
     k.dgate = data_of<T>(g->gates) + k.time * r->batch * k.wide;
     k.dall = data_of<T>(g->all);

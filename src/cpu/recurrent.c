@@ -14,7 +14,7 @@
 #include "../core/vmath.h"
 
 enum {
-  TASK = VEC * 50000000, /* multiplications of one: it ends within 50 ms */
+  TASK = VEC * 20000000, /* multiplications of one: it ends within 50 ms */
   SHARED = 400000        /* of a step that threads share */
 };
 

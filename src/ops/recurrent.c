@@ -166,9 +166,10 @@ static void give_biases (const Back *k) {
 static void give_input (const Back *k) {
   Tensor *g = rows_of(k->ggates);
   if (wants(k, X)) {
-    Tensor *gx =
-        product(g, graph_saved(k->n, SAVE_W_IH), gradient_dtype(k, X));
-    give(k, X, view_swap(view_fold(gx, 3, k->x->shape), 0, 1));
+    Tensor *w = graph_saved(k->n, SAVE_W_IH);
+    int64_t shape[3] = { k->r.steps, k->r.batch, w->shape[1] };
+    Tensor *gx = product(g, w, gradient_dtype(k, X));
+    give(k, X, view_swap(view_fold(gx, 3, shape), 0, 1));
   }
   if (wants(k, W_IH))
     give(k, W_IH,
@@ -366,8 +367,10 @@ static void record (const Recurrence *r, Tensor *const *parts,
   k->i[CELL] = r->cell;
   k->i[REVERSE] = r->reverse;
   memcpy(&k->i[PLACE], place, sizeof place);
-  graph_save(k, SAVE_X, read[X]);
-  graph_save(k, SAVE_W_IH, read[W_IH]);
+  bool of_x = graph_wants(k, (int)place[X]);
+  bool of_w = graph_wants(k, (int)place[W_IH]);
+  graph_save(k, SAVE_X, of_w ? read[X] : NULL);
+  graph_save(k, SAVE_W_IH, of_x ? read[W_IH] : NULL);
   graph_save(k, SAVE_W_HH, read[W_HH]);
   graph_save(k, SAVE_GATES, r->gates);
   graph_save(k, SAVE_INNER, r->inner);
