@@ -161,7 +161,7 @@ static void forward_step (const Job *k, int64_t s, Part p, real *scratch) {
   int64_t n = k->n, at = row_of(k, s, 0);
   const real *h = s > 0 ? k->z + row_of(k, s - 1, 0) * n : k->h;
   bool is_gru = k->r->cell == FNN_GRU;
-  for (int i = 0; h != NULL && i < k->gates; i++) {
+  for (int i = 0; h != NULL && k->packed != NULL && i < k->gates; i++) {
     if (is_gru && i == 2)
       multiply(k, h, n, n, i, k->inner + at * n, n, p, k->bias, scratch);
     else
@@ -171,6 +171,33 @@ static void forward_step (const Job *k, int64_t s, Part p, real *scratch) {
   if (is_gru && h == NULL) forward_bias(k, s, p);
   for (int64_t b = p.row; b < p.row + p.rows; b++)
     forward_row(k, s, b, p.col, p.col + p.cols);
+}
+
+/* c (batch, cols) += h w of gates from the first on; or, for what a GRU's reset
+** scales, = h w + bias. */
+static void multiply_gates (const Job *k, int first, int64_t cols, real *c,
+                            int64_t ldc, const real *bias) {
+  int64_t n = k->n;
+  const real *w = (const real *)tensor_data(k->r->w) + first * n * n;
+  Gemm g = { .m = k->batch,
+             .n = cols,
+             .k = n,
+             .a = { k->h, n, 1, SOURCE_REAL },
+             .b = { w, 1, n, SOURCE_REAL },
+             .c = c,
+             .ldc = ldc,
+             .bias = bias,
+             .alpha = 1,
+             .accumulate = bias == NULL };
+  CPU(gemm)(&g);
+}
+
+/* The product of a sequence of one step, for which nothing is packed. */
+static void forward_once (const Job *k) {
+  bool is_gru = k->r->cell == FNN_GRU;
+  if (k->h == NULL) return;
+  multiply_gates(k, 0, is_gru ? 2 * k->n : k->wide, k->gate, k->wide, NULL);
+  if (is_gru) multiply_gates(k, 2, k->n, k->inner, k->n, k->bias);
 }
 
 /* }====================================================== */
@@ -336,6 +363,16 @@ static void make_room (Job *k, int count, int64_t depth) {
   k->scratch = mem_scratch((size_t)(k->room * threads_width()) * sizeof(real));
 }
 
+static void pack_gates (Job *k) {
+  make_room(k, k->gates, k->n);
+  for (int i = 0; i < k->gates; i++) {
+    const real *w = (const real *)tensor_data(k->r->w) + i * k->n * k->n;
+    CPU(gemm_prepack)
+    (k->n, k->n, (Operand){ w, 1, k->n, SOURCE_REAL },
+     k->packed + i * k->each);
+  }
+}
+
 /* The final states, and zeros after the end of each sequence. */
 static void finish (const Job *k) {
   int64_t size = k->batch * k->n, last = row_of(k, k->steps - 1, 0) * k->n;
@@ -352,29 +389,28 @@ static void finish (const Job *k) {
 void CPU (recurrent)(const Recurrence *r) {
   size_t mark = fnn_mark();
   Job k = job_of(r);
-  make_room(&k, k.gates, k.n);
-  for (int i = 0; i < k.gates; i++) {
-    const real *w = (const real *)tensor_data(r->w) + i * k.n * k.n;
-    CPU(gemm_prepack)
-    (k.n, k.n, (Operand){ w, 1, k.n, SOURCE_REAL }, k.packed + i * k.each);
-  }
+  if (k.steps > 1) pack_gates(&k);
+  else forward_once(&k);
   k.step = forward_step;
   run_steps(&k, k.steps);
   finish(&k);
   fnn_escape(mark, NULL);
 }
 
-static void prepack_back (Job *k, int64_t from, int64_t depth, int i) {
-  const real *w = (const real *)tensor_data(k->r->w) + from * k->n;
+static void pack_back (Job *k) {
+  int64_t n = k->n, first = k->r->cell == FNN_GRU ? 2 * n : k->wide;
+  const real *w = tensor_data(k->r->w);
+  make_room(k, first < k->wide ? 2 : 1, first);
   CPU(gemm_prepack)
-  (depth, k->n, (Operand){ w, k->n, 1, SOURCE_REAL }, k->packed + i * k->each);
+  (first, n, (Operand){ w, n, 1, SOURCE_REAL }, k->packed);
+  if (first < k->wide) CPU(gemm_prepack)
+  (n, n, (Operand){ w + first * n, n, 1, SOURCE_REAL }, k->packed + k->each);
 }
 
 void CPU (recurrent_back)(Tensor *ggates, Tensor *ginner, Tensor *gh,
                           Tensor *gc, const Tensor *gz, const Recurrence *r) {
   size_t mark = fnn_mark();
   Job k = job_of(r);
-  bool is_gru = r->cell == FNN_GRU;
   size_t bytes = (size_t)(k.batch * k.n) * sizeof(real);
   k.dz = tensor_data(gz);
   k.dgate = tensor_data(ggates);
@@ -384,9 +420,7 @@ void CPU (recurrent_back)(Tensor *ggates, Tensor *ginner, Tensor *gh,
   memcpy(k.dh, k.dz + k.steps * k.batch * k.n, bytes);
   if (r->cell == FNN_LSTM)
     memcpy(k.dc, k.dz + (k.steps + 1) * k.batch * k.n, bytes);
-  make_room(&k, is_gru ? 2 : 1, is_gru ? 2 * k.n : k.wide);
-  prepack_back(&k, 0, is_gru ? 2 * k.n : k.wide, 0);
-  if (is_gru) prepack_back(&k, 2 * k.n, k.n, 1);
+  if (k.steps > 1 || gh != NULL) pack_back(&k);
   k.step = backward_step;
   run_steps(&k, k.steps + (gh != NULL ? 1 : 0));
   fnn_escape(mark, NULL);
