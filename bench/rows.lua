@@ -178,6 +178,25 @@ local function sample_row(name)
   return function (count) for _ = 1, count do s(x, history) end end
 end
 
+-- Recurrent layers, forward and backward with all gradients: lstm_step:BATCH,
+-- STEPS,IN,HIDDEN,LAYERS, and gru_step.
+local function recurrent_row(name)
+  local kind, list = name:match "^(%a+)_step:(.*)$"
+  local class = ({ lstm = nn.LSTM, gru = nn.GRU, rnn = nn.RNN })[kind]
+  if not class then return nil end
+  local v = {}
+  for s in list:gmatch "%d+" do v[#v + 1] = math.tointeger(s) end
+  local model = class(v[3], v[4], { layers = v[5] })
+  local x = fnn.randn(v[1], v[2], v[3])
+  local gy = fnn.randn(v[1], v[2], v[4])
+  return function (count)
+    for _ = 1, count do
+      model:zero_grad()
+      model(fnn.Param(x)):backward(gy)
+    end
+  end
+end
+
 local clock = arg[1] == "cpu" and os.clock or fnn.clock
 
 local function measure(f, seconds)
@@ -198,7 +217,7 @@ local ready = {}
 for line in io.lines() do
   local name, seconds = line:match "^(%S+) (%S+)$"
   ready[name] = ready[name] or conv_row(name) or product_row(name) or
-                sample_row(name) or rows[name]()
+                sample_row(name) or recurrent_row(name) or rows[name]()
   print(("%.9g"):format(measure(ready[name], tonumber(seconds))))
   io.flush()
 end

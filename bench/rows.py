@@ -245,6 +245,22 @@ def product_row(name):
     return without_grad(lambda: x @ y)
 
 
+def recurrent_row(name):
+    """lstm_step:BATCH,STEPS,IN,HIDDEN,LAYERS: see rows.lua."""
+    kind, sizes = name.split("_step:")
+    batch, steps, inputs, hidden, layers = map(int, sizes.split(","))
+    model = getattr(nn, kind.upper())(inputs, hidden, layers, batch_first=True)
+    x = torch.randn(batch, steps, inputs, requires_grad=True)
+    gy = torch.randn(batch, steps, hidden)
+
+    def step():
+        model.zero_grad()
+        x.grad = None
+        model(x)[0].backward(gy)
+
+    return repeat(step)
+
+
 def measure(f, seconds):
     n = 1
     f(1)
@@ -265,6 +281,7 @@ for line in sys.stdin:
     if name not in ready:
         ready[name] = (conv_row if name.startswith("conv_") else
                        sample_row if name.startswith("sample_") else
+                       recurrent_row if "_step:" in name else
                        product_row if ":" in name else rows.get)(name)
         if name in rows:
             ready[name] = ready[name]()

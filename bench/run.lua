@@ -92,6 +92,15 @@ for _, how in ipairs { "greedy", "temperature", "top_k", "top_p", "min_p",
   end
 end
 
+-- Recurrent layers: batch, steps, inputs, hidden, layers.
+for _, row in ipairs {
+  "lstm_step:32,128,128,256,1", "lstm_step:32,128,128,256,2",
+  "lstm_step:1,128,128,256,1", "gru_step:32,128,128,256,1",
+  "gru_step:32,128,128,256,2", "gru_step:1,128,128,256,1",
+} do
+  ROWS[#ROWS + 1] = { row, ms, ratio = 1, text = (row:gsub("_step:", " ")) }
+end
+
 -- ---------------------------------------------------------------------------
 -- Options
 -- ---------------------------------------------------------------------------

@@ -2256,6 +2256,105 @@ function fnn.nn.Bilinear(first, second, outputs, options) end
 ---@return fnn.Tensor
 function Tensor:scaled_dot_product_attention(key, value, options) end
 
+---h = tanh(a). One layer in one direction: w_ih (hidden, inputs), w_hh (hidden,
+---hidden), biases (hidden); gives h of all steps and the final h.
+---h: Tensor                       where it starts, (batch, hidden): zeros
+---lengths: integer[]|Tensor       steps of each sequence: all
+---reverse: boolean = false        from the last step to the first
+---nonlinearity: string = "tanh"   or "relu"
+---@param w_ih fnn.Tensor
+---@param w_hh fnn.Tensor
+---@param b_ih? fnn.Tensor
+---@param b_hh? fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+---@return fnn.Tensor
+function Tensor:rnn(w_ih, w_hh, b_ih, b_hh, options) end
+
+---Gates i, f, g, o, whose weights are one below the other (4 hidden, ...): c =
+---sigmoid(f) c + sigmoid(i) tanh(g), h = sigmoid(o) tanh(c). Gives h of all
+---steps, and the final h and c.
+---h: Tensor                       where it starts, (batch, hidden): zeros
+---c: Tensor                       the same, of c
+---lengths: integer[]|Tensor       steps of each sequence: all
+---reverse: boolean = false        from the last step to the first
+---@param w_ih fnn.Tensor
+---@param w_hh fnn.Tensor
+---@param b_ih? fnn.Tensor
+---@param b_hh? fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+---@return fnn.Tensor
+---@return fnn.Tensor
+function Tensor:lstm(w_ih, w_hh, b_ih, b_hh, options) end
+
+---Gates r, z, n, (3 hidden, ...): h = (1 - sigmoid(z)) n + sigmoid(z) h with n =
+---tanh(w_ih x + b_ih + sigmoid(r) (w_hh h + b_hh)). Gives h of all steps and
+---the final h.
+---h: Tensor                       where it starts, (batch, hidden): zeros
+---lengths: integer[]|Tensor       steps of each sequence: all
+---reverse: boolean = false        from the last step to the first
+---@param w_ih fnn.Tensor
+---@param w_hh fnn.Tensor
+---@param b_ih? fnn.Tensor
+---@param b_hh? fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+---@return fnn.Tensor
+function Tensor:gru(w_ih, w_hh, b_ih, b_hh, options) end
+
+---y, h = rnn(x, h?, { lengths = }?): several rnn over each other. A state is
+---(layers times directions, batch, hidden); x and the states may come without
+---the batch. Weights are uniform within 1 / sqrt(hidden).
+---layers: integer = 1             over each other
+---bidirectional: boolean = false  a second one from the end, beside each: the
+---                                results are 2 hidden wide
+---dropout: number = 0             of what goes from layer to layer
+---bias: boolean = true            whether there are biases
+---nonlinearity: string = "tanh"   or "relu"
+---@param inputs integer
+---@param hidden integer
+---@param options? table
+---@return fnn.Module
+function fnn.nn.RNN(inputs, hidden, options) end
+
+---y, h, c = lstm(x, h?, c?, { lengths = }?). Options as nn.RNN's, without
+---nonlinearity.
+---@param inputs integer
+---@param hidden integer
+---@param options? table
+---@return fnn.Module
+function fnn.nn.LSTM(inputs, hidden, options) end
+
+---y, h = gru(x, h?, { lengths = }?). Options as nn.RNN's, without nonlinearity.
+---@param inputs integer
+---@param hidden integer
+---@param options? table
+---@return fnn.Module
+function fnn.nn.GRU(inputs, hidden, options) end
+
+---h = cell(x, h?): one step, x (batch, inputs) or (inputs). Options bias and
+---nonlinearity as nn.RNN's.
+---@param inputs integer
+---@param hidden integer
+---@param options? table
+---@return fnn.Module
+function fnn.nn.RNNCell(inputs, hidden, options) end
+
+---h, c = cell(x, h?, c?): one step. The option bias as nn.RNN's.
+---@param inputs integer
+---@param hidden integer
+---@param options? table
+---@return fnn.Module
+function fnn.nn.LSTMCell(inputs, hidden, options) end
+
+---h = cell(x, h?): one step. The option bias as nn.RNN's.
+---@param inputs integer
+---@param hidden integer
+---@param options? table
+---@return fnn.Module
+function fnn.nn.GRUCell(inputs, hidden, options) end
+
 ---How badly logits x (n, classes) or (n, classes, ...) predict class ids, or
 ---probabilities of the logits' shape. The mean is over the weights of the ids
 ---that count; when none counts it is 0.

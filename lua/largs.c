@@ -401,6 +401,13 @@ const char *opt_string (lua_State *L, int o, const char *name, const char *d) {
   return v;
 }
 
+fnn_Tensor *opt_tensor (lua_State *L, int o, const char *name) {
+  if (!field(L, o, name)) return NULL;
+  fnn_Tensor *x = testtensor(L, -1);
+  if (x == NULL) wrong(L, name, "a tensor");
+  return x;
+}
+
 fnn_Dtype opt_dtype (lua_State *L, int o, fnn_Dtype d) {
   const char *name = opt_string(L, o, "dtype", NULL);
   if (name != NULL) guard(L, d = fnn_dtype(name));
@@ -420,14 +427,6 @@ fnn_Generator *opt_generator (lua_State *L, int o) {
   if (g == NULL) wrong(L, "generator", "a fnn.Generator");
   lua_pop(L, 1);
   return g;
-}
-
-fnn_Tensor *opt_tensor (lua_State *L, int o, const char *name) {
-  if (!field(L, o, name)) return NULL;
-  fnn_Tensor *x = testtensor(L, -1);
-  if (x == NULL) wrong(L, name, "a tensor");
-  lua_pop(L, 1);
-  return x;
 }
 
 /* }====================================================== */

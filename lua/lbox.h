@@ -216,10 +216,11 @@ bool opt_boolean (lua_State *L, int o, const char *name, bool d);
 double opt_number (lua_State *L, int o, const char *name, double d);
 int64_t opt_integer (lua_State *L, int o, const char *name, int64_t d);
 const char *opt_string (lua_State *L, int o, const char *name, const char *d);
+/* NULL when absent; else it is left on the stack. */
+fnn_Tensor *opt_tensor (lua_State *L, int o, const char *name);
 fnn_Dtype opt_dtype (lua_State *L, int o, fnn_Dtype d);
 const fnn_Device *opt_device (lua_State *L, int o);
 fnn_Generator *opt_generator (lua_State *L, int o); /* NULL: the default */
-fnn_Tensor *opt_tensor (lua_State *L, int o, const char *name); /* or NULL */
 
 /* A number for all dims, or a list of one for each, at i: fills and returns v.
 ** name: in messages, "option 'stride'". */
@@ -335,6 +336,7 @@ void open_random (lua_State *L);
 void open_math (lua_State *L);
 void open_norm (lua_State *L);
 void open_attention (lua_State *L);
+void open_recurrent (lua_State *L);
 void open_pool (lua_State *L);
 void open_conv (lua_State *L);
 void open_loss (lua_State *L);

@@ -284,6 +284,7 @@ static int open_parts (lua_State *L) {
   open_math(L);
   open_norm(L);
   open_attention(L);
+  open_recurrent(L);
   open_pool(L);
   open_conv(L);
   open_loss(L);

@@ -460,6 +460,37 @@ FNN_API fnn_Tensor *fnn_matmul (fnn_Tensor *x, fnn_Tensor *y);
 ** map.def or -1.  One pass for acts whose derivative reads the output. */
 FNN_API fnn_Tensor *fnn_linear (fnn_Tensor *x, fnn_Tensor *w, fnn_Tensor *b,
                                 int act);
+/* A recurrent layer's cell, its gates in PyTorch's order:
+**   FNN_RNN_TANH, _RELU   h = tanh(a)
+**   FNN_LSTM              i, f, g, o: c = s(f) c + s(i) tanh(g),
+**                         h = s(o) tanh(c)
+**   FNN_GRU               r, z, n: h = (1 - z) n + z h
+** with a = w_ih x + b_ih + w_hh h + b_hh for each gate, s its logistic function
+** and, in a GRU, n = tanh(w_ih x + b_ih + r (w_hh h + b_hh)). */
+typedef enum fnn_Cell {
+  FNN_RNN_TANH,
+  FNN_RNN_RELU,
+  FNN_LSTM,
+  FNN_GRU
+} fnn_Cell;
+
+/* One layer in one direction, of g gates. */
+typedef struct fnn_Recurrent {
+  fnn_Cell cell;
+  bool reverse;            /* from the last step to the first */
+  fnn_Tensor *w_ih, *w_hh; /* (g hidden, in), (g hidden, hidden) */
+  fnn_Tensor *b_ih, *b_hh; /* (g hidden), or both NULL */
+  fnn_Tensor *h, *c;       /* (batch, hidden): where it starts; NULL: zeros */
+  fnn_Tensor *lengths;     /* integers (batch): steps of each; NULL: all */
+} fnn_Recurrent;
+
+/* x (batch, steps, in) through all steps; returns h of each, (batch, steps,
+** hidden).  *h and *c, if not NULL, get the final states, (batch, hidden); an
+** LSTM alone has c.  After its length a sequence gives zeros, and its final
+** state is that of its last step; in reverse it starts there. */
+FNN_API fnn_Tensor *fnn_recurrent (fnn_Tensor *x, const fnn_Recurrent *r,
+                                   fnn_Tensor **h, fnn_Tensor **c);
+
 /* "ij,jk->ik", as in numpy, by products of matrices. */
 FNN_API fnn_Tensor *fnn_einsum (const char *spec, int n, fnn_Tensor *const *x);
 

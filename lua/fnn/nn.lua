@@ -17,6 +17,7 @@ load "nn/state"       -- state_dict, save, load
 load "nn/show"        -- print(model), fnn.summary
 load "nn/containers"  -- Sequential, ModuleList, ModuleDict
 load "nn/layers"      -- Linear and all that is made in C
+load "nn/recurrent"   -- RNN, LSTM, GRU
 load "nn/images"      -- pools, resizing, channels dropped out
 load "nn/losses"      -- functions and modules
 load "nn/init"        -- laws of initial weights

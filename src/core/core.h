@@ -594,6 +594,8 @@ typedef struct Resize {
   bool align_corners, back;
 } Resize;
 
+#include "recurrence.h"
+
 /* The rows of optim.def by number: FORMULA_adam. */
 typedef enum Formula {
 #define FORMULA(name, ...) FORMULA_##name,

@@ -239,7 +239,36 @@ static void column (const Block *s, int64_t p, const real *b) {
   }
 }
 
+/* One row over as many panels, from p on, as hide how long a sum takes: a tile
+** of one row would wait for its two. */
+enum { ABREAST = 4 };
+
+static void row (const Block *s, int64_t p) {
+  const real *a = s->a, *b = s->b + p * s->panel;
+  int64_t col = s->in_place ? s->a_col : 1, panel = s->panel;
+  real *c = s->c + p * TILE_COLS;
+  vec sum[2 * ABREAST] = { 0 };
+  for (int64_t k = 0; k < s->k; k++, b += s->ldb) {
+    real x = a[k * col];
+    VEC_UNROLL
+    for (int i = 0; i < ABREAST; i++) {
+      sum[2 * i] += x * vec_load(b + i * panel);
+      sum[2 * i + 1] += x * vec_load(b + i * panel + VEC);
+    }
+  }
+  VEC_UNROLL
+  for (int i = 0; i < 2 * ABREAST; i++) {
+    if (s->flags & TILE_SCALE) sum[i] *= s->alpha;
+    if (s->flags & TILE_ADD) sum[i] += vec_load(c + i * VEC);
+    if (s->flags & TILE_BIAS)
+      sum[i] += vec_load(s->bias + p * TILE_COLS + i * VEC);
+    if (s->flags & TILE_RELU) sum[i] = vec_relu(sum[i]);
+    vec_store(c + i * VEC, sum[i]);
+  }
+}
+
 void CPU (gemm_block)(const Block *s) {
-  for (int64_t p = 0; p * TILE_COLS < s->n; p++)
-    column(s, p, s->b + p * s->panel);
+  int64_t p = 0, whole = s->m == 1 ? s->n / TILE_COLS : 0;
+  for (; p + ABREAST <= whole; p += ABREAST) row(s, p);
+  for (; p * TILE_COLS < s->n; p++) column(s, p, s->b + p * s->panel);
 }

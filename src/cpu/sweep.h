@@ -84,8 +84,4 @@ static inline fnn_Dtype lane_of (fnn_Dtype t) {
   return t == FNN_F64 ? FNN_F64 : t >= FNN_F16 ? FNN_F32 : FNN_I64;
 }
 
-/* The next loop has no dependence between its turns but the reductions named:
-** vector code needs no check that pointers are apart. */
-#define LANES _Pragma("omp simd")
-
 #endif

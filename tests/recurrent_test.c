@@ -1,0 +1,110 @@
+/* recurrent_test.c - recurrent layers without Lua: a step by hand, a token that
+** stops a long sequence, and what a node keeps. */
+
+#include "test.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <time.h>
+
+static Tensor *matrix (int64_t rows, int64_t cols, const double *v) {
+  return fnn_tensor(FNN_F64, 2, (int64_t[]){ rows, cols }, v);
+}
+
+static double at (Tensor *x, int64_t i) {
+  return ((const double *)tensor_data(tensor_dense(x)))[i];
+}
+
+TEST(two_steps_by_hand) {
+  double in[2] = { 2, -1 };
+  Tensor *x = fnn_tensor(FNN_F64, 3, (int64_t[]){ 1, 2, 1 }, in), *last;
+  fnn_Recurrent r = { .cell = FNN_RNN_TANH,
+                      .w_ih = matrix(1, 1, (double[]){ 0.25 }),
+                      .w_hh = matrix(1, 1, (double[]){ 0.5 }),
+                      .h = matrix(1, 1, (double[]){ 1 }) };
+  double h1 = tanh(0.5 + 0.5), h2 = tanh(-0.25 + 0.5 * h1);
+  Tensor *y = fnn_recurrent(x, &r, &last, NULL);
+  assert_float_equal(at(y, 0), h1, 1e-15);
+  assert_float_equal(at(y, 1), h2, 1e-15);
+  assert_float_equal(at(last, 0), h2, 1e-15);
+  r.reverse = true;
+  h1 = tanh(-0.25 + 0.5), h2 = tanh(0.5 + 0.5 * h1);
+  y = fnn_recurrent(x, &r, &last, NULL);
+  assert_float_equal(at(y, 1), h1, 1e-15);
+  assert_float_equal(at(y, 0), h2, 1e-15);
+  assert_float_equal(at(last, 0), h2, 1e-15);
+}
+
+static Tensor *random_tensor (int ndim, const int64_t *shape) {
+  return fnn_uniform(ndim, shape, -0.1, 0.1, FNN_F32, NULL, NULL);
+}
+
+/* Of all threads: the machine may have other work. */
+static double seconds_worked (void) {
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static double cancelled_at;
+
+static void *cancel_soon (void *token) {
+  nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+  cancelled_at = seconds_worked();
+  fnn_cancel(token);
+  return NULL;
+}
+
+/* Sequences without end. */
+static void run_long (void *ud) {
+  fnn_Recurrent *r = ud;
+  Tensor *x = random_tensor(3, (int64_t[]){ 2, 4000, 4 });
+  for (size_t m = fnn_mark();; fnn_escape(m, NULL))
+    fnn_recurrent(x, r, NULL, NULL);
+}
+
+TEST(a_token_stops_a_long_sequence) {
+  fnn_Recurrent r = { .cell = FNN_LSTM,
+                      .w_ih = random_tensor(2, (int64_t[]){ 800, 4 }),
+                      .w_hh = random_tensor(2, (int64_t[]){ 800, 200 }) };
+  pthread_t thread;
+  fnn_threads(1); /* a caller that waits for its workers works, too */
+  uint64_t live = fnn_memory().live;
+  pthread_create(&thread, NULL, cancel_soon, fnn_cancel_token(fnn_current()));
+  assert_int_equal(fnn_pcall(run_long, &r), FNN_ECANCEL);
+  double late = seconds_worked() - cancelled_at;
+  pthread_join(thread, NULL);
+  fnn_threads(0);
+  print_message("# stopped after %.1f ms of work\n", late * 1e3);
+  assert_true(late < 0.5);
+  assert_int_equal(fnn_memory().live, live);
+}
+
+/* Only what a gradient wanted reads is kept. */
+TEST(nothing_is_kept_that_no_gradient_reads) {
+  Tensor *x = random_tensor(3, (int64_t[]){ 2, 3, 4 });
+  Tensor *w = random_tensor(2, (int64_t[]){ 6, 4 });
+  Tensor *u = random_tensor(2, (int64_t[]){ 6, 2 }), *h;
+  fnn_Recurrent r = { .cell = FNN_GRU, .w_ih = w, .w_hh = u };
+  assert_null(fnn_recurrent(x, &r, NULL, NULL)->source);
+  r.w_ih = fnn_value(fnn_param(w));
+  fnn_recurrent(x, &r, &h, NULL);
+  Node *n = (Node *)((Node *)h->source)->in[0];
+  assert_non_null(n->save[0]);
+  assert_null(n->save[1]);
+  r.w_ih = w;
+  fnn_recurrent(fnn_value(fnn_param(x)), &r, &h, NULL);
+  n = (Node *)((Node *)h->source)->in[0];
+  assert_null(n->save[0]);
+  assert_non_null(n->save[1]);
+}
+
+int main (void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(two_steps_by_hand),
+    cmocka_unit_test(a_token_stops_a_long_sequence),
+    cmocka_unit_test(nothing_is_kept_that_no_gradient_reads),
+  };
+  return cmocka_run_group_tests_name("recurrent", tests, open_context,
+                                     close_context);
+}
