@@ -161,7 +161,7 @@ static int64_t add_ids (lua_State *L, fnn_Sampler *s, int i, int64_t n) {
       raise_error(L, "Sampler: expected a history of ids, i64 or i32, got %s",
                   fnn_dtype_name((fnn_Dtype)x->dtype));
     guard(L, to = sampler_room(s, n + x->numel);
-          fnn_read(tensor_convert(x, FNN_I64), to + n));
+          fnn_read(fnn_cast(x, FNN_I64), to + n));
     return n + x->numel;
   }
   if (lua_type(L, i) != LUA_TTABLE)
@@ -236,8 +236,8 @@ static void histories (lua_State *L, fnn_Sampler *s, int64_t rows,
 ** dtype that computes there. */
 static fnn_Tensor *own_copy (fnn_Tensor *x) {
   bool wide = dtype_is_compute((fnn_Dtype)x->dtype) || !tensor_is_float(x);
-  fnn_Tensor *host = tensor_move(tensor_alias(x), device_cpu());
-  fnn_Tensor *y = wide ? host : tensor_convert(host, FNN_F32);
+  fnn_Tensor *host = tensor_move(fnn_detach(x), device_cpu());
+  fnn_Tensor *y = wide ? host : fnn_cast(host, FNN_F32);
   return y == host ? fnn_clone(y) : y;
 }
 
