@@ -3,7 +3,7 @@
 ** A step is a product of the states with the weights, which were packed once
 ** for all steps, and a pass over the gates.  Sequences do not know of each
 ** other: each thread takes some of them through all steps, and waits for no
-** other.  Where there are fewer sequences than threads, each takes some
+** other.  Where there are far fewer sequences than threads, each takes some
 ** columns of the states, and all meet after each step.
 **
 ** An element is summed in the order of k however the work is split (gemm.h):
@@ -322,7 +322,8 @@ static void run_task (void *ud, int64_t task, int worker) {
 /* Runs k->step for 0 .. steps - 1. */
 static void run_steps (Job *k, int64_t steps) {
   int64_t width = threads_width(), each = k->wide * k->n;
-  k->by_columns = k->batch < width && k->batch * each >= SHARED;
+  int64_t pieces = min64(width, divide_up(k->n, TILE_COLS));
+  k->by_columns = pieces >= 2 * k->batch && k->batch * each >= SHARED;
   int64_t most = 1, all = k->by_columns ? k->n : k->batch;
   k->size = divide_up(all, width);
   if (k->by_columns) k->size = divide_up(k->size, TILE_COLS) * TILE_COLS;
