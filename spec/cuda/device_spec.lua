@@ -188,6 +188,29 @@ describe("a card", function ()
     assert.is_nil(p:grad())
   end)
 
+  it("gets the batches of a model that is there", function ()
+    local x = fnn.randn(12, 3, { generator = fnn.Generator(1) })
+    local y = x:sum(2, true)
+    local function trained(d)
+      local model = nn.Linear(3, 1, { generator = fnn.Generator(2) }):to(d)
+      local o = { loss = nn.mse_loss, optimizer = optim.SGD, lr = 0.1,
+                  epochs = 3, batch_size = 5, progress = false,
+                  validation = { x, y } }
+      local history = fnn.fit(model, { x, y }, o)
+      assert.equal(d, model.weight:device())
+      return history[3].val_loss,
+        fnn.evaluate(model, { x, y }, { loss = nn.mse_loss }).loss, model
+    end
+    local want, again = trained "cpu"
+    local loss, found, model = trained "cuda:0"
+    assert.near(want, loss, 1e-6)
+    assert.near(again, found, 1e-6)
+    -- batches that are there go to a model on the CPU as well
+    local set = { x:to "cuda", y:to "cuda" }
+    local o = { loss = nn.mse_loss }
+    assert.near(found, fnn.evaluate(model:to "cpu", set, o).loss, 1e-6)
+  end)
+
   it("keeps a Network that was trained there", function ()
     local net = fnn.Network { seed = 1 }:input_size(2):dense(8, "tanh")
                   :dense(1, "sigmoid"):loss "bce"
