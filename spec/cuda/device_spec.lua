@@ -190,7 +190,7 @@ describe("a card", function ()
 
   it("gets the batches of a model that is there", function ()
     local x = fnn.randn(12, 3, { generator = fnn.Generator(1) })
-    local y = x:sum(2, true)
+    local y = x:sum(2, { keepdim = true })
     local function trained(d)
       local model = nn.Linear(3, 1, { generator = fnn.Generator(2) }):to(d)
       local o = { loss = nn.mse_loss, optimizer = optim.SGD, lr = 0.1,

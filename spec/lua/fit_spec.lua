@@ -250,7 +250,7 @@ describe("fnn.evaluate", function()
     local Sum = nn.module "Sum"
     function Sum:forward(v, scale)
       given = scale
-      return v:sum(2, true) * scale
+      return v:sum(2, { keepdim = true }) * scale
     end
     local loader = {
       epoch = function()
@@ -258,7 +258,7 @@ describe("fnn.evaluate", function()
         return function()
           if done then return end
           done = true
-          return x, 2, x:sum(2, true)
+          return x, 2, x:sum(2, { keepdim = true })
         end
       end,
     }
