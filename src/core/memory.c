@@ -136,6 +136,7 @@ void account_memory (Account *a, const fnn_Device *d, fnn_Memory *m) {
   m->peak = p->peak;
   m->limit = p->limit;
   m->allocations = p->allocations;
+  m->workspace = d->workspace;
 }
 
 void account_limit (Account *a, const fnn_Device *d, uint64_t bytes) {
@@ -222,9 +223,14 @@ static void *block_new (Account *a, const fnn_Device *d, size_t capacity) {
   return d->alloc(d, capacity);
 }
 
+static void data_free (Account *a, const fnn_Device *d, void *data,
+                       size_t capacity) {
+  if (uses_host_alloc(a, d)) host_block_free(a, data, capacity);
+  else d->free(d, data, capacity);
+}
+
 static void block_free (Account *a, fnn_Storage *s) {
-  if (uses_host_alloc(a, s->device)) host_block_free(a, s->data, s->capacity);
-  else s->device->free(s->device, s->data, s->capacity);
+  data_free(a, s->device, s->data, s->capacity);
   account_free(a, s, sizeof *s);
 }
 
@@ -353,6 +359,21 @@ static void reclaim (fnn_Context *c) {
   account_trim(c->account, NULL);
 }
 
+void *device_take (fnn_Device *d, size_t bytes) {
+  void *p = d->alloc(d, bytes);
+  if (p == NULL) {
+    reclaim(context());
+    p = d->alloc(d, bytes);
+  }
+  if (p != NULL) d->workspace += bytes;
+  return p;
+}
+
+void device_give (fnn_Device *d, void *p, size_t bytes) {
+  d->free(d, p, bytes);
+  d->workspace -= bytes;
+}
+
 void *mem_try (size_t bytes) {
   Account *a = context()->account;
   if (over_limit(a, pool_of_host(a), bytes)) return NULL;
@@ -394,6 +415,23 @@ int64_t mem_mul (int64_t a, int64_t b, const char *what) {
   return r;
 }
 
+/* A storage of a new block, or NULL.  The block first: a card may throw. */
+static fnn_Storage *block_storage (Account *a, const fnn_Device *d,
+                                   size_t capacity) {
+  void *data = block_new(a, d, capacity);
+  fnn_Storage *s = data != NULL ? account_alloc(a, sizeof *s) : NULL;
+  if (s == NULL) {
+    if (data != NULL) data_free(a, d, data, capacity);
+    return NULL;
+  }
+  memset(s, 0, sizeof *s);
+  s->device = d;
+  s->account = a;
+  s->capacity = capacity;
+  s->data = data;
+  return s;
+}
+
 static fnn_Storage *storage_try (Account *a, const fnn_Device *d,
                                  size_t bytes) {
   size_t capacity;
@@ -402,17 +440,8 @@ static fnn_Storage *storage_try (Account *a, const fnn_Device *d,
   fnn_Storage *s = take_idle(a, d, k);
   if (s == NULL) {
     if (over_limit(a, p, capacity)) return NULL;
-    s = account_alloc(a, sizeof *s);
+    s = block_storage(a, d, capacity);
     if (s == NULL) return NULL;
-    memset(s, 0, sizeof *s);
-    s->device = d;
-    s->account = a;
-    s->capacity = capacity;
-    s->data = block_new(a, d, capacity);
-    if (s->data == NULL) {
-      account_free(a, s, sizeof *s);
-      return NULL;
-    }
     p->allocations++;
   } else if (p->limit != 0 && p->live + capacity > p->limit) {
     block_free(a, s);
