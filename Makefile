@@ -143,9 +143,12 @@ CUDA_COMPILE = $(NVCC) $(if $(NVCC_CCBIN),-ccbin $(NVCC_CCBIN)) -std=c++17 \
            -gencode arch=compute_$(CUDA_NEWEST),code=compute_$(CUDA_NEWEST) \
            $(NVCC_FLAGS) -x cu
 COBJ    := $(CUDA_OBJ)
-# Its symbols stay inside: a process may hold another copy of the runtime.
-CUDA_LIBS := $(CUDART) -Wl,--exclude-libs,libcudart_static.a -ldl -lrt
-CUDA_PC  := $(CUDART) -ldl -lrt
+# Their symbols stay inside: a process may hold another copy of the runtime.
+# What nvcc makes of a launch has static variables, which are initialized under
+# guards of C++: these are in libsupc++, which is part of the host compiler.
+CUDA_LIBS := $(CUDART) -lsupc++ \
+  -Wl,--exclude-libs,libcudart_static.a:libsupc++.a -ldl -lrt
+CUDA_PC  := $(CUDART) -lsupc++ -ldl -lrt
 
 else ifneq ($(and $(filter-out 0,$(CUDA)),$(filter command,$(origin CUDA))),)
 $(error CUDA=$(CUDA): expected 1 or emulate)
@@ -158,9 +161,6 @@ AOBJ    := $(EOBJ)
 ifneq ($(COBJ),)
 REGISTER := $(BUILD)/src/core/device.o $(OUT)/cuda/device.o
 AOBJ    := $(filter-out $(REGISTER),$(EOBJ)) $(OUT)/device.o
-
-$(OUT)/device.o: $(REGISTER)
-	$(CC) -nostdlib -r -o $@ $^
 endif
 
 $(OUT)/cuda/%.o: cuda/%.cu
@@ -174,6 +174,9 @@ $(OUT)/cuda/emulate/%.o: cuda/emulate/%.cc
 	  $(WERROR) $(if $(CHECK),-DEMU_CHECK) -c $< -o $@
 
 all: $(OUT)/fnn $(OUT)/fnn.so $(OUT)/libfnn.a $(OUT)/libfnn.so
+
+$(OUT)/device.o: $(REGISTER)
+	$(CC) -nostdlib -r -o $@ $^
 
 $(OUT)/libfnn.a: $(AOBJ)
 	@mkdir -p $(@D)
