@@ -143,14 +143,25 @@ CUDA_COMPILE = $(NVCC) $(if $(NVCC_CCBIN),-ccbin $(NVCC_CCBIN)) -std=c++17 \
            -gencode arch=compute_$(CUDA_NEWEST),code=compute_$(CUDA_NEWEST) \
            $(NVCC_FLAGS) -x cu
 COBJ    := $(CUDA_OBJ)
-# Its symbols stay inside: a process may hold another copy of the runtime.
-CUDA_LIBS := $(CUDART) -Wl,--exclude-libs,libcudart_static.a -ldl -lrt
-CUDA_PC  := $(CUDART) -ldl -lrt
+# Their symbols stay inside: a process may hold another copy of the runtime.
+# What nvcc makes of a launch has static variables, which are initialized under
+# guards of C++: these are in libsupc++, which is part of the host compiler.
+CUDA_LIBS := $(CUDART) -lsupc++ \
+  -Wl,--exclude-libs,libcudart_static.a:libsupc++.a -ldl -lrt
+CUDA_PC  := $(CUDART) -lsupc++ -ldl -lrt
 
 else ifneq ($(and $(filter-out 0,$(CUDA)),$(filter command,$(origin CUDA))),)
 $(error CUDA=$(CUDA): expected 1 or emulate)
 endif
 EOBJ    += $(COBJ)
+AOBJ    := $(EOBJ)
+
+# From an archive the linker takes what is asked for, and nobody asks for what
+# registers the cards: it is one object with what they register at.
+ifneq ($(COBJ),)
+REGISTER := $(BUILD)/src/core/device.o $(OUT)/cuda/device.o
+AOBJ    := $(filter-out $(REGISTER),$(EOBJ)) $(OUT)/device.o
+endif
 
 $(OUT)/cuda/%.o: cuda/%.cu
 	@mkdir -p $(@D)
@@ -164,7 +175,10 @@ $(OUT)/cuda/emulate/%.o: cuda/emulate/%.cc
 
 all: $(OUT)/fnn $(OUT)/fnn.so $(OUT)/libfnn.a $(OUT)/libfnn.so
 
-$(OUT)/libfnn.a: $(EOBJ)
+$(OUT)/device.o: $(REGISTER)
+	$(CC) -nostdlib -r -o $@ $^
+
+$(OUT)/libfnn.a: $(AOBJ)
 	@mkdir -p $(@D)
 	@rm -f $@
 	$(AR) rcs $@ $^
@@ -256,8 +270,9 @@ $(OUT)/bench/%: bench/%.c $(OUT)/libfnn.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(OUT)/libfnn.a $(LIBS) $(CUDA_LIBS)
 
-# The emulator's own, which need nothing of the engine.
-cuda-tests: $(OUT)/fnn $(OUT)/tests/emulate/test
+# What a card is tested with: the program for the specs, the emulator's own
+# tests, which need nothing of the engine, and what C sees of it.
+cuda-tests: $(OUT)/fnn $(OUT)/tests/emulate/test $(OUT)/tests/device_test
 
 $(OUT)/tests/emulate/%.o: tests/emulate/%.cu
 	@mkdir -p $(@D)

@@ -54,6 +54,10 @@ static Blas blas;
 static bool opened;
 static Handle *handles[CARDS];
 
+/* Of a handle: the larger of the sizes that the documentation of
+** cublasSetWorkspace recommends. */
+static const size_t WORKSPACE = 32 << 20;
+
 /* Fills b from the first library there is; else writes to why. */
 static bool blas_find (Blas *b, char *why) {
   static const char *const names[] = { "libcublas.so.13", "libcublas.so.12",
@@ -97,39 +101,48 @@ static const char *status_text (int status) {
 }
 
 /* A handle with memory of its own: what cuBLAS would allocate as it runs
-** could not be recorded into a graph.  The size is the larger of those that
-** its documentation of cublasSetWorkspace recommends.  16-bit products add up
-** in f32 even where their sums are split. */
-static Handle *handle_new (const Blas *b, const Cuda *card, char *why) {
-  const size_t bytes = 32 << 20;
+** could not be recorded into a graph.  16-bit products add up in f32 even
+** where their sums are split. */
+static Handle *handle_new (const Blas *b, const Cuda *card, void *workspace,
+                           char *why) {
   Handle *h = NULL;
-  void *workspace = NULL;
-  if (cudaMalloc(&workspace, bytes) != cudaSuccess) {
-    cudaGetLastError(); /* it was this one */
-    snprintf(why, TEXT, "no memory for the workspace of cuBLAS (%zu bytes)",
-             bytes);
-    return NULL;
-  }
   int status = b->create(&h);
   if (status == 0) status = b->set_stream(h, card->compute);
-  if (status == 0) status = b->set_workspace(h, workspace, bytes);
+  if (status == 0) status = b->set_workspace(h, workspace, WORKSPACE);
   if (status == 0)
     status = b->set_math(h, MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
   if (status == 0) return h;
   snprintf(why, TEXT, "cuBLAS does not start: %s", status_text(status));
-  cudaFree(workspace);
   return NULL;
 }
 
-/* The card's handle, made at its first product. */
-static Handle *handle_of (const Cuda *card, const char *op) {
-  char why[TEXT] = "";
+/* The card's handle, or NULL; the library is opened. */
+static Handle *handle_there (const Cuda *card, char *why) {
   pthread_mutex_lock(&lock);
   if (!opened) opened = blas_find(&blas, why);
-  if (opened && handles[card->id] == NULL)
-    handles[card->id] = handle_new(&blas, card, why);
   Handle *h = handles[card->id];
   pthread_mutex_unlock(&lock);
+  return h;
+}
+
+/* The card's handle, made at its first product.  The memory is taken outside
+** the lock: that may throw, or collect. */
+static Handle *handle_of (Cuda *card, const char *op) {
+  char why[TEXT] = "";
+  Handle *h = handle_there(card, why);
+  if (h != NULL) return h;
+  if (why[0] != '\0') fnn_throw(FNN_EDEVICE, "%s: %s", op, why);
+  void *workspace = device_take(&card->device, WORKSPACE);
+  if (workspace == NULL)
+    fnn_throw(FNN_EMEMORY,
+              "%s: no memory on %s for the workspace of cuBLAS (%d MB)", op,
+              card->device.name, (int)(WORKSPACE >> 20));
+  pthread_mutex_lock(&lock);
+  bool mine = handles[card->id] == NULL; /* else another thread was sooner */
+  if (mine) handles[card->id] = handle_new(&blas, card, workspace, why);
+  h = handles[card->id];
+  pthread_mutex_unlock(&lock);
+  if (!mine || h == NULL) device_give(&card->device, workspace, WORKSPACE);
   if (h == NULL) fnn_throw(FNN_EDEVICE, "%s: %s", op, why);
   return h;
 }
@@ -186,6 +199,7 @@ void cublas_product (Cuda *card, const Product *p, const char *op) {
         (char *)p->c + i * p->cstep * csize, tc, (int)p->ldc, p->cstep,
         (int)min64(MOST, p->batch - i), wide ? COMPUTE_64F : COMPUTE_32F,
         GEMM_DEFAULT);
+    cuda_launched(card, "of cuBLAS");
     if (status != 0)
       fnn_throw(FNN_EDEVICE, "%s: cuBLAS: %s", op, status_text(status));
   }

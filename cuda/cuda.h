@@ -17,9 +17,11 @@
 /* One card.  All kernels run on the stream compute, in the order of their
 ** calls; copies from pinned memory on the stream copy, beside them. */
 typedef struct Cuda {
-  fnn_Device device; /* first: a fnn_Device * is a Cuda * */
-  int id;            /* CUDA's number of the card */
-  atomic_int open;   /* the streams are there */
+  fnn_Device device;    /* first: a fnn_Device * is a Cuda * */
+  int id;               /* CUDA's number of the card */
+  atomic_int open;      /* the streams are there */
+  atomic_int lost;      /* the error of a kernel that ended it, or 0 */
+  const char *launched; /* the kernel that was asked for last */
   cudaStream_t compute, copy;
   fnn_Context *recorder; /* whose step is being recorded, or NULL */
   int multiprocessors;
@@ -31,8 +33,14 @@ typedef struct Cuda {
 Cuda *cuda_open (const fnn_Device *d);
 Cuda *cuda_of (const Tensor *x);
 
-/* Throws FNN_EDEVICE with what and CUDA's words, unless e is success. */
+/* Throws FNN_EDEVICE with what and CUDA's words, unless e is success.  The
+** failure of a kernel is told of by any call that comes after it, and then by
+** all: the error names the kernel that was launched last, and from then on
+** cuda_open throws. */
 void cuda_check (cudaError_t e, const char *what);
+
+/* Throws if the launch of this kernel, just done, or one before it failed. */
+void cuda_launched (Cuda *c, const char *kernel);
 
 /* Throws if a step is being recorded on c: what cannot be replayed. */
 void cuda_not_recorded (const Cuda *c, const char *what);
@@ -69,7 +77,7 @@ void cuda_check_flags (Cuda *card);
   do { \
     Cuda *card_ = cuda_of(x); \
     LAUNCH(kernel, grid, block, shared, card_->compute, __VA_ARGS__); \
-    cuda_check(cudaGetLastError(), #kernel); \
+    cuda_launched(card_, #kernel); \
   } while (0)
 
 /* Blocks of `threads` that cover n; loops over a grid stride take more. */

@@ -10,7 +10,9 @@
 **                             it is called, to spare the compiler
 **   UNROLL                    of the loop that follows, however large: what it
 **                             indexes stays in registers
-**   cp_async16                global to shared memory, waited for later */
+**   cp_async16                global to shared memory, waited for later
+**   ARCHITECTURES             that this is compiled for, in order: 750, 800 ...
+*/
 
 #ifndef cuda_gpu_h
 #define cuda_gpu_h
@@ -24,6 +26,7 @@
 
 #define KERNEL_PART __attribute__((noinline))
 #define UNROLL
+#define ARCHITECTURES 750, 800, 860, 890, 900
 #else
 
 #include <cuda_bf16.h>
@@ -32,6 +35,7 @@
 
 #define KERNEL_PART inline
 #define UNROLL _Pragma("unroll")
+#define ARCHITECTURES __CUDA_ARCH_LIST__
 
 #define LAUNCH(kernel, grid, block, shared, stream, ...) \
   kernel<<<(grid), (block), (shared), (stream)>>>(__VA_ARGS__)

@@ -12,9 +12,10 @@
 void *cuda_alloc (const fnn_Device *d, size_t bytes) {
   void *p = NULL;
   cuda_open(d);
-  if (cudaMalloc(&p, bytes) == cudaSuccess) return p;
-  cudaGetLastError(); /* it was this one */
-  return NULL;
+  cudaError_t e = cudaMalloc(&p, bytes);
+  if (e != cudaErrorMemoryAllocation) cuda_check(e, d->name);
+  else cudaGetLastError(); /* it was this one */
+  return e == cudaSuccess ? p : NULL;
 }
 
 /* A collector may run it, so it must not throw. */
@@ -28,9 +29,10 @@ void cuda_free (const fnn_Device *d, void *p, size_t bytes) {
 void *cuda_pin (const fnn_Device *d, size_t bytes) {
   void *p = NULL;
   cuda_open(d);
-  if (cudaMallocHost(&p, bytes) == cudaSuccess) return p;
-  cudaGetLastError();
-  return NULL;
+  cudaError_t e = cudaMallocHost(&p, bytes);
+  if (e != cudaErrorMemoryAllocation) cuda_check(e, d->name);
+  else cudaGetLastError();
+  return e == cudaSuccess ? p : NULL;
 }
 
 void cuda_unpin (const fnn_Device *d, void *p) {

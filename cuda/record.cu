@@ -42,6 +42,7 @@ void cuda_replay (const fnn_Device *d, Recording *r) {
   cuda_not_recorded(c, "replaying another step");
   cuda_check(cudaGraphLaunch((cudaGraphExec_t)r, c->compute),
              "replaying a step");
+  cuda_launched(c, "of a recorded step");
 }
 
 /* It may run still: the driver keeps what it needs until it has. */

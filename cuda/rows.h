@@ -350,7 +350,7 @@ static __device__ inline S tile_fold (S v, int wide) {
     __syncthreads();
   }
   v = part[i & (wide - 1)];
-  __syncthreads(); /* before the next call writes */
+  __syncthreads(); /* not needed by a block's last tile */
   return v;
 }
 

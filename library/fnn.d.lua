@@ -1377,8 +1377,10 @@ function Param:to(what, more) end
 
 ---What the library holds now on a device, the CPU if none is named. live, idle
 ---and peak are bytes: in use, kept for the next tensors, and the most that were
----ever in use; held is what the system or the card's driver gave, live and
----idle. allocations counts the blocks asked of it so far. limit is the bytes
+---ever in use; workspace is what a card's own library keeps (cuBLAS, from the
+---first product on, for all states together, not bounded by the limit); held is
+---what the system or the card's driver gave: live, idle and workspace.
+---allocations counts the blocks asked of it so far. limit is the bytes
 ---allowed, or 0. objects and nodes count what is alive: objects of the engine,
 ---and operations that a gradient could still flow back through. conversions
 ---counts the copies so far from one memory order to the other
@@ -3545,7 +3547,8 @@ function Loader:cursor() end
 ---validation: Dataset            what to evaluate on after each epoch
 ---metrics: table                 functions of outputs and targets, by name
 ---callback: function             f(epoch, stats); false ends the training
----device: string                 where model and batches go
+---device: string                 where model and batches go; if left out,
+---                               batches go to where the model is
 ---progress: boolean = true       whether the program's bar is shown
 ---@param model fnn.Module
 ---@param data fnn.Dataset|fnn.Loader|table
@@ -3557,7 +3560,7 @@ function fnn.fit(model, data, options) end
 ---loss: function
 ---metrics: table
 ---batch_size: integer = 32
----device: string
+---device: string           where batches go; if left out, to where the model is
 ---@param model fnn.Module
 ---@param data fnn.Dataset|fnn.Loader|table
 ---@param options? table

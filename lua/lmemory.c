@@ -178,9 +178,9 @@ static const fnn_Device *device_at (lua_State *L, int i) {
   return lua_isnoneornil(L, i) ? device_cpu() : checkdevice(L, i);
 }
 
-/* fnn.memory([device]): bytes live, idle, held, peak and limit; blocks asked
-** of the system so far; objects and nodes alive; conversions of memory order
-** so far */
+/* fnn.memory([device]): bytes live, idle, of the device's own workspace, held
+** (all of these), peak and limit; blocks asked of the system so far; objects
+** and nodes alive; conversions of memory order so far */
 static int memory_memory (lua_State *L) {
   fnn_Memory m;
   const fnn_Device *d = device_at(L, 1);
@@ -190,7 +190,8 @@ static int memory_memory (lua_State *L) {
     uint64_t value;
   } fields[] = { { "live", m.live },
                  { "idle", m.idle },
-                 { "held", m.live + m.idle },
+                 { "workspace", m.workspace },
+                 { "held", m.live + m.idle + m.workspace },
                  { "peak", m.peak },
                  { "limit", m.limit },
                  { "allocations", m.allocations },

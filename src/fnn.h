@@ -138,6 +138,7 @@ typedef struct fnn_Memory {
   uint64_t objects, nodes; /* engine objects and graph nodes alive */
   uint64_t conversions;    /* of tensors to another memory order, so far */
   uint64_t allocations;    /* blocks that were asked of the system, so far */
+  uint64_t workspace; /* a device's own, whoever uses it: that of cuBLAS */
 } fnn_Memory;
 
 FNN_API fnn_Memory fnn_memory (void);

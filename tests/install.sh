@@ -84,6 +84,12 @@ host_works () {
   compile_host "$@" && [ "$("$work/host")" = "6 of 0.1.0" ]
 }
 
+# There is one, or none on this machine, but it is no build without.
+static_host_knows_cards () {
+  compile_host "${CC:-cc}" --static && "$work/host" cuda |
+    grep -v 'this build of fnn has no CUDA'
+}
+
 # An example of a host, compiled as its first lines say, and run.
 example_works () { # compiler, package, file, more
   compiler=$1 package=$2 file=$3
@@ -105,11 +111,17 @@ static void work (void *ud) {
   *(double *)ud = fnn_item(fnn_sum(x, 0, NULL, false));
 }
 
-int main (void) {
+static void ask (void *ud) { *(const fnn_Device **)ud = fnn_device("cuda"); }
+
+int main (int argc, char **argv) {
   fnn_Context *c = fnn_open(NULL);
+  const fnn_Device *d;
   double sum = 0;
   if (c == NULL) return 1;
   fnn_use(c);
+  (void)argv;
+  if (argc > 1) /* what it says of a card */
+    return puts(fnn_pcall(ask, &d) == FNN_OK ? "there" : fnn_message()), 0;
   if (fnn_pcall(work, &sum) != FNN_OK) {
     fprintf(stderr, "%s\n", fnn_message());
     return 1;
@@ -243,6 +255,8 @@ mkdir "$work/hidden"
 mv "$prefix"/lib/libfnn.so* "$work/hidden"
 ok "a static host links by pkg-config --static" host_works "${CC:-cc}" \
   --static
+[ "${CUDA:-0}" = 0 ] || ok "a static host knows of cards" \
+  static_host_knows_cards
 mv "$work/hidden"/* "$prefix/lib"
 
 cd / || exit 2

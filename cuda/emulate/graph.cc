@@ -21,6 +21,7 @@ static cudaError_t spoil (CUgraph_st *g) {
 /* A recording in global mode forbids what may wait to all threads, one in
 ** thread-local mode to its own. */
 cudaError_t capture_refuses () {
+  if (lost != cudaSuccess) return lost;
   for (CUgraph_st *g : recording)
     if (g->mode == cudaStreamCaptureModeGlobal ||
         (g->mode == cudaStreamCaptureModeThreadLocal &&
@@ -30,6 +31,7 @@ cudaError_t capture_refuses () {
 }
 
 cudaError_t capture_refuses (cudaStream_t s) {
+  if (lost != cudaSuccess) return lost;
   return capturing(s) ? spoil(s->graph) : capture_refuses();
 }
 

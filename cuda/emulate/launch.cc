@@ -2,13 +2,18 @@
 ** shared memory.
 **
 ** Shared memory is one arena: guard, array, guard, array ...  Every block finds
-** it full of NaN. */
+** it full of NaN.
+**
+** EMU_FAIL=softmax:3 has the third launch (or the first) of a kernel with this
+** in its name fail as it runs, and the card is lost, as a real one would be;
+** EMU_REFUSE has it refused when it is asked for. */
 
 #include "machine.h"
 
 #include <map>
 #include <memory>
 #include <stdlib.h>
+#include <string>
 #include <sys/mman.h>
 
 int emu_order;
@@ -127,6 +132,27 @@ static size_t shared_limit (const void *kernel) {
   return i != optin.end() ? (size_t)i->second : (size_t)SHARED_DEFAULT;
 }
 
+/* Whether the variable asks for the failure of this launch; *seen counts. */
+static bool asked_to_fail (const char *variable, const char *kernel,
+                           int *seen) {
+  const char *s = getenv(variable);
+  if (s == NULL) return false;
+  const char *colon = strrchr(s, ':');
+  std::string part(s, colon != NULL ? (size_t)(colon - s) : strlen(s));
+  if (strstr(kernel, part.c_str()) == NULL) return false;
+  return ++*seen == (colon != NULL ? atoi(colon + 1) : 1);
+}
+
+static bool refused (const char *kernel) {
+  static int seen;
+  return asked_to_fail("EMU_REFUSE", kernel, &seen);
+}
+
+static bool fails (const char *kernel) {
+  static int seen;
+  return asked_to_fail("EMU_FAIL", kernel, &seen);
+}
+
 /* What a card would refuse, or NULL. */
 static const char *launch_fault (dim3 g, dim3 b, size_t shared, size_t most,
                                  size_t parameters) {
@@ -182,8 +208,16 @@ void emu_run (const char *name, dim3 grid, dim3 block, size_t shared,
               true);
     return;
   }
+  if (refused(name)) {
+    set_error(cudaErrorLaunchOutOfResources);
+    return;
+  }
   if (s != NULL) s->computes = true;
   enqueue(s, [=] {
+    if (fails(name)) {
+      lost = cudaErrorLaunchFailure;
+      return;
+    }
     now.name = name;
     now.grid = grid;
     now.block = block;

@@ -167,6 +167,7 @@ static inline bool on_card (const void *p) {
 Allocation *allocation_of (const void *p); /* live or freed, or NULL */
 bool inside (const void *p, size_t n, bool card, const char *what);
 bool pinned (const void *p);
+bool host_pages (); /* the card reads by itself what is not (EMU_PAGES) */
 
 /* In the checking build the host cannot touch the card's memory, as on a real
 ** card: what kernels and copies use is opened at their first access, and all
@@ -234,12 +235,16 @@ cudaError_t enqueue (cudaStream_t s, Work w);
 /* Does all that waits. */
 void drain_all ();
 
+/* The failure of a kernel that EMU_FAIL asked for: from then on nothing is
+** done, and all calls tell it. */
+extern cudaError_t lost;
+
 /* Keeps e for cudaGetLastError, and the report with it if told. */
 cudaError_t set_error (cudaError_t e, bool reported = false);
 cudaError_t last_error ();
 
-/* cudaSuccess, or why a call that may wait is refused while a graph is
-** recorded; the recording is spoiled then. */
+/* cudaSuccess, or why a call that may wait is refused: the card is lost, or a
+** graph is recorded, which is spoiled then. */
 cudaError_t capture_refuses (cudaStream_t s);
 cudaError_t capture_refuses ();
 

@@ -211,6 +211,8 @@ static void copy (void *to, const void *from, size_t n) {
   memory_lock();
 }
 
+bool host_pages () { return getenv("EMU_PAGES") != NULL; }
+
 static cudaError_t copy_later (void *to, const void *from, size_t n,
                                cudaMemcpyKind k, cudaStream_t s) {
   bool to_card = is_card(k, true, to), from_card = is_card(k, false, from);
@@ -223,7 +225,7 @@ static cudaError_t copy_later (void *to, const void *from, size_t n,
     report("copy", NULL, "a graph records no copy of pageable host memory");
     return set_error(capture_refuses(s), true);
   }
-  if (!pageable) return enqueue(s, [=] { copy(to, from, n); });
+  if (!pageable || host_pages()) return enqueue(s, [=] { copy(to, from, n); });
   /* staged now: the caller may change it at once */
   auto staged = std::make_shared<std::vector<uint8_t>>(
       (const uint8_t *)from, (const uint8_t *)from + n);
@@ -333,6 +335,7 @@ cudaError_t cudaHostGetDevicePointer (void **p, void *host, unsigned flags) {
 
 cudaError_t cudaMemGetInfo (size_t *available, size_t *total) {
   Locked locked;
+  if (lost != cudaSuccess) return lost;
   *total = card_bytes();
   *available = *total > used ? *total - used : 0;
   return cudaSuccess;

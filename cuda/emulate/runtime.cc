@@ -1,11 +1,15 @@
 /* runtime.cc - errors and devices: there is one, a small card of compute
-** capability 8.6. */
+** capability 8.6, or another that EMU_CAPABILITY says (61 is 6.1).  With
+** EMU_PAGES=1 it has the page tables of the host, as Grace has. */
 
 #include "machine.h"
+
+#include <stdlib.h>
 
 namespace emu {
 
 static cudaError_t error, reported_error;
+cudaError_t lost;
 
 cudaError_t set_error (cudaError_t e, bool reported) {
   if (e == cudaSuccess) return e;
@@ -14,7 +18,7 @@ cudaError_t set_error (cudaError_t e, bool reported) {
   return e;
 }
 
-cudaError_t last_error () { return error; }
+cudaError_t last_error () { return lost != cudaSuccess ? lost : error; }
 
 static const struct {
   cudaError_t code;
@@ -38,6 +42,8 @@ static const struct {
   { NAME(cudaErrorLaunchTimeout), "the launch timed out and was terminated" },
   { NAME(cudaErrorMisalignedAddress), "misaligned address" },
   { NAME(cudaErrorLaunchFailure), "unspecified launch failure" },
+  { NAME(cudaErrorLaunchOutOfResources),
+    "too many resources requested for launch" },
   { NAME(cudaErrorNotSupported), "operation not supported" },
   { NAME(cudaErrorStreamCaptureUnsupported),
     "operation not permitted when stream is capturing" },
@@ -67,6 +73,11 @@ static const struct {
 
 enum { COUNT = sizeof names / sizeof names[0] };
 
+static int capability () {
+  const char *s = getenv("EMU_CAPABILITY");
+  return s != NULL ? atoi(s) : 86;
+}
+
 } // namespace emu
 
 using namespace emu;
@@ -75,7 +86,7 @@ extern "C" {
 
 cudaError_t cudaGetLastError (void) {
   Locked locked;
-  cudaError_t e = error;
+  cudaError_t e = last_error();
   error = cudaSuccess;
   return e;
 }
@@ -109,6 +120,7 @@ cudaError_t cudaGetDeviceCount (int *n) {
 }
 
 cudaError_t cudaSetDevice (int d) {
+  if (lost != cudaSuccess) return lost;
   return d == 0 ? cudaSuccess : set_error(cudaErrorInvalidDevice);
 }
 
@@ -128,8 +140,8 @@ cudaError_t cudaGetDeviceProperties (cudaDeviceProp *p, int d) {
   if (d != 0) return set_error(cudaErrorInvalidDevice);
   memset(p, 0, sizeof *p);
   strcpy(p->name, "emulated card");
-  p->major = 8;
-  p->minor = 6;
+  p->major = capability() / 10;
+  p->minor = capability() % 10;
   p->warpSize = LANES;
   p->maxThreadsPerBlock = MOST_THREADS;
   p->maxThreadsPerMultiProcessor = 1536;
@@ -168,6 +180,9 @@ cudaError_t cudaDeviceGetAttribute (int *v, enum cudaDeviceAttr a, int d) {
     case cudaDevAttrComputeCapabilityMinor: *v = p.minor; break;
     case cudaDevAttrConcurrentKernels:
     case cudaDevAttrUnifiedAddressing: *v = 1; break;
+    case cudaDevAttrPageableMemoryAccessUsesHostPageTables:
+      *v = host_pages();
+      break;
     default: *v = 0; break; /* what it cannot do */
   }
   return cudaSuccess;

@@ -3,7 +3,8 @@
 ** Work is done when it is asked for; EMU_LAZY=1 holds it back until something
 ** waits for it, which shows what was not waited for.  A query then does one
 ** piece of what is held, so that who polls gets on.  With EMU_LAZY=2 streams
-** on which no kernel was launched do not hold back: copies overtake kernels. */
+** on which no kernel was launched do not hold back: copies overtake kernels.
+** CUDA_LAUNCH_BLOCKING=1 undoes both. */
 
 #include "machine.h"
 
@@ -32,14 +33,16 @@ static std::set<CUstream_st *> streams;
 
 static int lazy () {
   static const char *s = getenv("EMU_LAZY");
-  static const int is = s == NULL ? 0 : s[0] == '2' ? 2 : 1;
+  static const char *blocking = getenv("CUDA_LAUNCH_BLOCKING");
+  static const bool waits = blocking != NULL && strcmp(blocking, "1") == 0;
+  static const int is = s == NULL || waits ? 0 : s[0] == '2' ? 2 : 1;
   return is;
 }
 
 void run_next (CUstream_st *s) {
   Work w = std::move(s->queue.front());
   s->queue.pop_front();
-  w();
+  if (lost == cudaSuccess) w();
 }
 
 static void drain (CUstream_st *s) {
@@ -70,6 +73,7 @@ static cudaError_t enqueue_default (Work w) {
 }
 
 cudaError_t enqueue (cudaStream_t s, Work w) {
+  if (lost != cudaSuccess) return lost;
   if (s == NULL) return enqueue_default(std::move(w));
   if (s->graph != NULL) {
     s->graph->works.push_back(std::move(w));

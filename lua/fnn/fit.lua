@@ -60,9 +60,23 @@ local function check (name, o)
   end
 end
 
+-- Where batches go: to the option's device, else to the model's; nil for a
+-- model that is on several, or nowhere.
+local function device_of (model, o)
+  if o.device then return o.device end
+  local found
+  for _, list in ipairs { model:parameters(), model:buffers() } do
+    for _, x in ipairs(list) do
+      if found and x:device() ~= found then return nil end
+      found = x:device()
+    end
+  end
+  return found
+end
+
 -- What is trained with as a loader: one already, a dataset, or tensors of as
 -- many rows, the targets last.
-local function loader_of (name, set, o, shuffle)
+local function loader_of (name, set, o, shuffle, device)
   if type(set) == "table" and getmetatable(set) == nil and
      fnn.is_tensor(set[1]) then
     set = data.TensorDataset(unpack(set))
@@ -78,6 +92,7 @@ local function loader_of (name, set, o, shuffle)
   end
   return data.DataLoader(set, {
     batch = o.batch_size or 32, shuffle = shuffle, seed = o.seed or 0,
+    device = device,
   })
 end
 
@@ -128,7 +143,9 @@ local function batches (loader, epoch, device)
   return function ()
     local batch = { step() }
     if #batch == 0 then return end
-    for i, x in ipairs(batch) do batch[i] = device and x:to(device) or x end
+    for i, x in ipairs(batch) do
+      if device and fnn.is_tensor(x) then batch[i] = x:to(device) end
+    end
     return batch
   end
 end
@@ -150,8 +167,9 @@ local function evaluate (model, set, options)
   end })
   model:eval()
   fnn.no_grad(function ()
-    local loader = loader_of("evaluate", set, o, false)
-    for batch in batches(loader, 0, o.device) do
+    local device = device_of(model, o)
+    local loader = loader_of("evaluate", set, o, false, device)
+    for batch in batches(loader, 0, device) do
       local output, target = run(model, batch)
       means.add(output, target, o.loss and o.loss(output, target))
     end
@@ -194,7 +212,7 @@ local function train (model, opt, loader, o, epoch, step, schedule, stats)
   local means, first = new_means(o), step
   local what = format("epoch %d of %d", epoch, o.epochs)
   model:train()
-  for batch in batches(loader, epoch - 1, o.device) do
+  for batch in batches(loader, epoch - 1, device_of(model, o)) do
     if schedule then stats.lr = schedule(step) end
     means.add(learn(model, opt, batch, o))
     step = step + 1
@@ -211,7 +229,7 @@ local function fit (model, set, options)
   local o = module.options("fit", options, defaults)
   check("fit", o)
   if o.device then model:to(o.device) end
-  local loader = loader_of("fit", set, o, o.shuffle)
+  local loader = loader_of("fit", set, o, o.shuffle, device_of(model, o))
   local opt = optimizer_of(model, o)
   local schedule = o.schedule and optim.scheduler(opt, o.schedule)
   local follows = type(o.schedule) == "table" and o.schedule.update

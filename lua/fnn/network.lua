@@ -216,9 +216,6 @@ function Network:fit (x, y, options)
     self.model:parameters(), self.optimizer_options)
   o.loss, o.optimizer = losses[self.loss_name].f, self.opt
   o.seed = o.seed or self.seed
-  if not o.device and device_of(self) ~= "cpu" then
-    o.device = device_of(self)
-  end
   o.metrics = behind(activation, o.metrics or {})
   if o.validation then o.validation = { rows(self, unpack(o.validation)) } end
   local history = fnn.fit(model, { inputs, targets }, o)

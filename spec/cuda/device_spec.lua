@@ -2,6 +2,7 @@
 local fnn = require "fnn"
 local nn, optim = fnn.nn, fnn.optim
 local device = require "spec.support.device"
+local shell = require "spec.support.shell"
 
 local function fails(pattern, f)
   local ok, message = pcall(f)
@@ -188,6 +189,29 @@ describe("a card", function ()
     assert.is_nil(p:grad())
   end)
 
+  it("gets the batches of a model that is there", function ()
+    local x = fnn.randn(12, 3, { generator = fnn.Generator(1) })
+    local y = x:sum(2, { keepdim = true })
+    local function trained(d)
+      local model = nn.Linear(3, 1, { generator = fnn.Generator(2) }):to(d)
+      local o = { loss = nn.mse_loss, optimizer = optim.SGD, lr = 0.1,
+                  epochs = 3, batch_size = 5, progress = false,
+                  validation = { x, y } }
+      local history = fnn.fit(model, { x, y }, o)
+      assert.equal(d, model.weight:device())
+      return history[3].val_loss,
+        fnn.evaluate(model, { x, y }, { loss = nn.mse_loss }).loss, model
+    end
+    local want, again = trained "cpu"
+    local loss, found, model = trained "cuda:0"
+    assert.near(want, loss, 1e-6)
+    assert.near(again, found, 1e-6)
+    -- batches that are there go to a model on the CPU as well
+    local set = { x:to "cuda", y:to "cuda" }
+    local o = { loss = nn.mse_loss }
+    assert.near(found, fnn.evaluate(model:to "cpu", set, o).loss, 1e-6)
+  end)
+
   it("keeps a Network that was trained there", function ()
     local net = fnn.Network { seed = 1 }:input_size(2):dense(8, "tanh")
                   :dense(1, "sigmoid"):loss "bce"
@@ -206,5 +230,157 @@ describe("a card", function ()
     assert.equal("cpu", net:predict(x):device())
     assert.equal(right, net:accuracy(x, y))
     assert.same(net:confusion_matrix(x, y):totable(), table_of:totable())
+  end)
+end)
+
+-- What only the emulator can have happen, each in a program of its own.
+if not device.emulated() then return end
+
+local function run(script, env)
+  return shell.run(shell.FNN .. " " .. shell.write(script), { env = env })
+end
+
+describe("a card of an old kind", function ()
+  after_each(shell.clean)
+  local script = [[
+    local fnn = require "fnn"
+    print(select(2, pcall(fnn.device, "cuda")))
+    print(select(2, pcall(fnn.device, "cuda:0")))
+    print(select(2, pcall(fnn.device, "cuda:1")))
+    print(fnn.best_device(), #fnn.devices(), fnn.ones(3):sum():item())
+  ]]
+
+  it("is refused, and the CPU goes on", function ()
+    local out, err, code = run(script, "EMU_CAPABILITY=61")
+    assert.equal(0, code, err)
+    local why = "emulated card has compute capability 6.1, and this build " ..
+                "needs 7.5, 8.0, 8.6, 8.9, 9.0 or later"
+    assert.is_truthy(out:find("device 'cuda': " .. why, 1, true), out)
+    assert.is_truthy(out:find("device 'cuda:0': " .. why, 1, true), out)
+    assert.matches("device 'cuda:1': there is only 1 CUDA device", out)
+    assert.matches("cpu\t1\t3.0", out)
+  end)
+
+  it("and later ones are not", function ()
+    for _, capability in ipairs { 75, 87, 120 } do
+      local out = run("print(require('fnn').device 'cuda')",
+                      "EMU_CAPABILITY=" .. capability)
+      assert.equal("cuda:0\n", out)
+    end
+  end)
+end)
+
+describe("a card with the host's page tables", function ()
+  after_each(shell.clean)
+
+  it("has read what it was sent when the call is over", function ()
+    local out, err = run([[
+      local x = require("fnn").ones(1000)
+      local y = x:to "cuda"
+      x:fill_(2)
+      print(y:sum():item())
+    ]], "EMU_PAGES=1 EMU_LAZY=1")
+    assert.equal("1000.0\n", out, err)
+  end)
+end)
+
+describe("a kernel that fails", function ()
+  after_each(shell.clean)
+  local script = [[
+    local fnn = require "fnn"
+    fnn.ones(2):to "cuda"
+    local objects, live = fnn.memory().objects, fnn.memory("cuda").live
+    print(pcall(function ()
+      local x = fnn.full({ 4, 4 }, 1, { device = "cuda" })
+      local y = x:softmax(2) -- line 6
+      return y:sum():item()  -- line 7
+    end))
+    print(pcall(fnn.ones, { 2 }, { device = "cuda" }))
+    print(pcall(fnn.synchronize, "cuda"))
+    print(fnn.ones(3):sum():item())
+    collectgarbage()
+    print(fnn.memory().objects <= objects, fnn.memory("cuda").live <= live)
+  ]]
+
+  -- What is said at the failure, and of it after.
+  local function failed(env)
+    local out, err, code = run(script, env)
+    assert.equal(0, code, err)
+    local first, second, third, rest =
+      out:match "^([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)"
+    for _, text in ipairs { second, third } do
+      assert.matches("^false\t.*cuda:0: lost to this process, since a " ..
+                     "kernel failed %(cudaErrorLaunchFailure%): what it " ..
+                     "held is gone; start the program anew", text)
+    end
+    assert.equal("3.0\ntrue\ttrue\n", rest)
+    return first
+  end
+
+  it("is named when something waits, as one that it may have been", function ()
+    local text = failed "EMU_FAIL=softmax EMU_LAZY=1"
+    assert.matches("^false\t.*:7: cuda:0: kernel .*, or one before it: " ..
+                   "unspecified launch failure %(cudaErrorLaunchFailure%); " ..
+                   "the card is lost to this process", text)
+    assert.matches("With CUDA_LAUNCH_BLOCKING=1 in the environment", text)
+  end)
+
+  it("is named, with its line, where launches wait", function ()
+    local env = "EMU_FAIL=softmax EMU_LAZY=1 CUDA_LAUNCH_BLOCKING=1"
+    local text = failed(env)
+    assert.matches("^false\t.*:6: cuda:0: kernel %(%w*softmax[^:]*: " ..
+                   "unspecified launch failure", text)
+    assert.is_nil(text:find "before it")
+  end)
+
+  it("that is refused is named, and the card goes on", function ()
+    local out, err, code = run([[
+      local fnn = require "fnn"
+      local x = fnn.full({ 4, 4 }, 1, { device = "cuda" })
+      print(pcall(x.softmax, x, 2))
+      print(x:softmax(2):sum():item())
+    ]], "EMU_REFUSE=softmax")
+    assert.equal(0, code, err)
+    assert.matches("^false\t.*softmax.*: too many resources requested for " ..
+                   "launch %(cudaErrorLaunchOutOfResources%)\n4.0\n$", out)
+  end)
+
+  -- Wherever it is in a training: with a loader's thread, recorded steps, an
+  -- optimizer, products.  The program goes on on the CPU, and ends.
+  it("crashes nothing", function ()
+    local training = [[
+      local fnn = require "fnn"
+      local nn, optim, data = fnn.nn, fnn.optim, fnn.data
+      local set = data.TensorDataset(fnn.randn(64, 8), fnn.zeros(64, 1))
+      local function train ()
+        local model = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5),
+                                    nn.Linear(8, 1)):to "cuda"
+        local opt = optim.Adam(model:parameters(), { lr = 0.1 })
+        local loader = data.DataLoader(set, { batch = 8, prefetch = 2,
+                                              device = "cuda" })
+        local step = fnn.graph_step(function (x, y)
+          opt:zero_grad()
+          local loss = nn.mse_loss(model(x), y)
+          loss:backward()
+          opt:step()
+          return loss
+        end, { device = "cuda" })
+        local last
+        for x, y in loader do last = step(x, y) end
+        return last:item()
+      end
+      local ok, message = pcall(train)
+      assert(not ok and message:find "lost to this process", message)
+      assert(not pcall(fnn.ones, { 2 }, { device = "cuda" }))
+      collectgarbage()
+      assert(fnn.memory("cuda").live == 0)
+      print(fnn.ones(3):sum():item())
+    ]]
+    for i, n in ipairs { 1, 3, 7, 15, 29, 44, 60, 75, 90 } do
+      local out, err, code = run(training, ("EMU_FAIL=:%d EMU_LAZY=%d"):format(
+                                 n, i % 2 + 1))
+      assert.equal("3.0\n", out, "at " .. n .. ": " .. err)
+      assert.equal(0, code)
+    end
   end)
 end)

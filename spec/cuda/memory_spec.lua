@@ -2,6 +2,7 @@
 local fnn = require "fnn"
 local nn, optim = fnn.nn, fnn.optim
 local device = require "spec.support.device"
+local shell = require "spec.support.shell"
 
 if not device.there() then return end
 -- The checking build of the emulated card turns the cache off.
@@ -40,7 +41,7 @@ describe("memory of a card", function ()
     after = fnn.memory "cuda"
     assert.equal(before.live, after.live)
     assert.equal(before.idle + 4 * MB, after.idle)
-    assert.equal(after.live + after.idle, after.held)
+    assert.equal(after.live + after.idle + after.workspace, after.held)
     fnn.reset_peak_memory "cuda"
     assert.equal(live(), fnn.memory("cuda").peak)
   end)
@@ -120,5 +121,50 @@ describe("memory of a card", function ()
     local before = fnn.memory("cuda").allocations
     for _ = 1, 5 do round() end
     assert.equal(before, fnn.memory("cuda").allocations)
+  end)
+end)
+
+-- The card's size is the emulator's to set.
+if not device.emulated() then return end
+
+describe("the workspace of cuBLAS", function ()
+  after_each(shell.clean)
+
+  local function run(script, bytes)
+    local path = shell.write([[
+      local fnn = require "fnn"
+      local x = fnn.ones({ 2, 2 }, { device = "cuda" })
+      local function told() return fnn.memory("cuda").workspace end
+    ]] .. script)
+    local out, err = shell.run(shell.FNN .. " " .. path,
+                               { env = "EMU_MEMORY=" .. bytes })
+    return out .. err
+  end
+
+  it("is told, and held once", function ()
+    assert.equal("0 33554432 33554432 true\n", run([[
+      local before, held = told(), fnn.memory("cuda").held
+      local y = x:matmul(x)
+      local after = told()
+      y = y:matmul(x)
+      local m = fnn.memory "cuda"
+      print(before .. " " .. after .. " " .. told() .. " " ..
+            tostring(m.held == m.live + m.idle + m.workspace))
+    ]], 100000000))
+  end)
+
+  it("gets what is idle", function ()
+    assert.equal("33554432 8.0\n", run([[
+      fnn.zeros({ 60 << 20 }, { dtype = "u8", device = "cuda" }):release()
+      local y = x:matmul(x)
+      print(told() .. " " .. y:sum():item())
+    ]], 80000000))
+  end)
+
+  it("that does not fit is told of", function ()
+    local said = run("print(pcall(x.matmul, x, x)) print(told())", 30000000)
+    assert.matches("matmul: no memory on cuda:0 for the workspace of cuBLAS " ..
+                   "%(32 MB%)", said)
+    assert.matches("\n0\n", said)
   end)
 end)

@@ -243,6 +243,30 @@ describe("fnn.evaluate", function()
     assert.same({}, fnn.evaluate(model:eval(), { x, y }))
     assert.is_false(model.training)
   end)
+
+  it("takes from a loader what is no tensor, and models without weights",
+     function()
+    local given
+    local Sum = nn.module "Sum"
+    function Sum:forward(v, scale)
+      given = scale
+      return v:sum(2, { keepdim = true }) * scale
+    end
+    local loader = {
+      epoch = function()
+        local done
+        return function()
+          if done then return end
+          done = true
+          return x, 2, x:sum(2, { keepdim = true })
+        end
+      end,
+    }
+    local o = { loss = nn.mse_loss }
+    assert.near(x:sum(2):square():mean():item(),
+                fnn.evaluate(Sum(), loader, o).loss, 1e-5)
+    assert.equal(2, given)
+  end)
 end)
 
 describe("fnn.progress", function()

@@ -20,6 +20,12 @@ function device.there()
   return (pcall(function() return fnn.zeros(1):to(device.name) end))
 end
 
+-- Whether it is the emulator's, which the environment has do what no card does.
+function device.emulated()
+  local card = fnn.devices()[2]
+  return card ~= nil and card.model == "emulated card"
+end
+
 local function is_float(x)
   return x:dtype():match "^b?f%d" ~= nil
 end

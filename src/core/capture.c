@@ -3,7 +3,7 @@
 ** A replay does what the card was asked for, with the same addresses and
 ** numbers.  What else a step is made of is brought along here:
 **
-** memory     an arena (memory.c) keeps every block that the recording used
+** memory     an arena (arena.c) keeps every block that the recording used
 ** random     the kernels start at a counter plus a word on the card, which
 **            says how far the generator has come since the recording
 ** writes     the storages that the step writes count a write, so that what

@@ -2,7 +2,8 @@
 **
 ** state.c     frames, the pool of temporaries, throw
 ** context.c   contexts and hosts
-** memory.c    counted memory, the cache of freed storage
+** memory.c    counted memory, the cache of freed storage; arena.c what a
+**             recorded step has of it
 ** object.c    headers, retain and release, small blocks
 ** tensor.c    storage and tensors; shape.c their geometry; dtype.c dtypes
 ** param.c     parameters; graph.c nodes and the walk back
@@ -21,6 +22,7 @@
 #include <atomic>
 using std::atomic_int;
 using std::atomic_uint;
+using std::atomic_ullong;
 #define _Thread_local thread_local
 extern "C" {
 #else
@@ -648,8 +650,15 @@ struct fnn_Device {
   void (*free)(const fnn_Device *d, void *p, size_t bytes);
   void (*upload)(const fnn_Device *d, void *to, const void *from, size_t n);
   void (*download)(const fnn_Device *d, void *to, const void *from, size_t n);
-  const Queues *queues; /* NULL where host is set */
+  const Queues *queues;    /* NULL where host is set */
+  atomic_ullong workspace; /* bytes of device_take */
 };
+
+/* Memory for a library of the device's: of no account, but told as the device's
+** workspace.  NULL: none left, not even after the host has reclaimed and the
+** cache is trimmed. */
+void *device_take (fnn_Device *d, size_t bytes);
+void device_give (fnn_Device *d, void *p, size_t bytes);
 
 /* The step that this context records, if it is one of x's device. */
 static inline fnn_Capture *capture_of (const Tensor *x) {
@@ -690,9 +699,11 @@ const fnn_Device *device_cpu (void) LENT(device_cpu);
 
 /* A second kind of device.  Its file tells, before main, how they are found:
 ** find is called once, when one is asked for, since asking a driver takes
-** long.  It registers them in order, or says why there is none. */
+** long.  It registers them in order, or says why there is none; one that is
+** there and cannot be used it refuses, and says why. */
 void device_finder (void (*find)(void));
 void device_register (fnn_Device *d);
+void device_refuse (const char *name, const char *why);
 void device_missing (const char *why);
 
 /* }====================================================== */

@@ -16,6 +16,10 @@ static struct Devices {
   pthread_once_t once;
   fnn_Device *list[DEVICE_MAX]; /* without the CPU */
   int count;
+  struct {
+    char name[16], why[256];
+  } refused[DEVICE_MAX]; /* there, but of no use */
+  int nrefused;
   char why[256]; /* why there are none */
 } devices = { .once = PTHREAD_ONCE_INIT };
 
@@ -25,6 +29,14 @@ void device_register (fnn_Device *d) {
   if (devices.count == DEVICE_MAX) return;
   devices.list[devices.count++] = d;
   d->index = devices.count;
+}
+
+void device_refuse (const char *name, const char *why) {
+  if (devices.nrefused == DEVICE_MAX) return;
+  int i = devices.nrefused++;
+  snprintf(devices.refused[i].name, sizeof devices.refused[i].name, "%s",
+           name);
+  snprintf(devices.refused[i].why, sizeof devices.refused[i].why, "%s", why);
 }
 
 void device_missing (const char *why) {
@@ -42,6 +54,11 @@ static int count (void) {
 
 static bool same (const char *a, const char *b) { return strcmp(a, b) == 0; }
 
+/* The full name of what may be short for the first. */
+static const char *full_name (const char *name) {
+  return same(name, "cuda") ? "cuda:0" : name;
+}
+
 FNN_NORETURN static void no_device (const char *name) {
   const char *number = name + strlen("cuda");
   if (strncmp(name, "cuda", 4) != 0 ||
@@ -56,16 +73,19 @@ FNN_NORETURN static void no_device (const char *name) {
               "device '%s': this build of fnn has no CUDA "
               "(make CUDA=1 builds it in)",
               name);
-  if (devices.count == 0)
+  for (int i = 0; i < devices.nrefused; i++)
+    if (same(devices.refused[i].name, full_name(name)))
+      fnn_throw(FNN_EDEVICE, "device '%s': %s", name, devices.refused[i].why);
+  if (devices.count == 0 && devices.nrefused == 0)
     fnn_throw(FNN_EDEVICE, "device '%s': %s", name, devices.why);
+  int n = devices.count + devices.nrefused;
   fnn_throw(FNN_EDEVICE, "device '%s': there %s only %d CUDA device%s", name,
-            devices.count == 1 ? "is" : "are", devices.count,
-            devices.count == 1 ? "" : "s");
+            n == 1 ? "is" : "are", n, n == 1 ? "" : "s");
 }
 
 const fnn_Device *fnn_device (const char *name) {
   if (same(name, "cpu")) return device_cpu();
-  const char *full = same(name, "cuda") ? "cuda:0" : name;
+  const char *full = full_name(name);
   int n = count();
   for (int i = 0; i < n; i++)
     if (same(devices.list[i]->name, full)) return devices.list[i];

@@ -23,60 +23,23 @@
 ** Under ASan the cache is off, and with FNN_CACHE=0 (for valgrind), so that a
 ** use after free is seen. */
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "core.h"
+#include "memory.h"
 
 enum {
   ALIGN = 64,
   HUGE_PAGE = 2 << 20,
-  CLASS_MIN = 64,   /* bytes of the smallest class */
-  CARD_MIN = 512,   /* the same on a card, which has no smaller blocks */
-  CLASSES = 8 * 48, /* to 2^53 bytes: no machine has as many */
-  DEVICES = 16,
+  CLASS_MIN = 64,     /* bytes of the smallest class */
+  CARD_MIN = 512,     /* the same on a card, which has no smaller blocks */
   TINY_MAX = 1024,    /* bytes of a tiny storage: the last of TINY_CLASSES */
   TINY_KEEP = 1 << 20 /* of them in a context */
 };
 
 static const uint64_t IDLE_MIN = 64 << 20, ERA = 8;
-
-/* What an account holds on one device. */
-typedef struct Pool {
-  _Atomic uint64_t live, peak, limit, allocations;
-  /* Under the account's lock: */
-  uint64_t idle;
-  uint64_t crest, last_crest; /* the most that was live this era, and last */
-  uint64_t freed;             /* bytes, this era */
-  fnn_Storage *newest, *oldest;
-  fnn_Storage *free[CLASSES];
-} Pool;
-
-struct Account {
-  atomic_int refs; /* contexts and storages */
-  fnn_Host host;
-  _Atomic uint64_t births; /* of storages on cards, so far */
-  pthread_mutex_t lock;
-  Arena *_Atomic arenas; /* open or kept, the latest first */
-  Pool pool[DEVICES];
-};
-
-/* Storage of a step that is recorded, and replayed while the arena is kept.
-** The replays use the addresses of the recording, so what is released goes to
-** lists of the arena and is handed out again to the recording alone; so does,
-** not to be handed out, what was there before and is released later. */
-struct Arena {
-  Arena *next; /* of the account */
-  Account *account;
-  const fnn_Device *device;
-  uint64_t start; /* what was born before may be used by the recording */
-  bool open, kept;
-  int64_t lent; /* storages out of it that are in use */
-  fnn_Storage *free[CLASSES], *held;
-};
 
 /*
 ** {======================================================
@@ -173,6 +136,7 @@ void account_memory (Account *a, const fnn_Device *d, fnn_Memory *m) {
   m->peak = p->peak;
   m->limit = p->limit;
   m->allocations = p->allocations;
+  m->workspace = d->workspace;
 }
 
 void account_limit (Account *a, const fnn_Device *d, uint64_t bytes) {
@@ -198,8 +162,7 @@ uint64_t account_live (Account *a) {
 ** =======================================================
 */
 
-/* The class that holds bytes on d, and through *capacity its size. */
-static int class_of (const fnn_Device *d, size_t bytes, size_t *capacity) {
+int memory_class (const fnn_Device *d, size_t bytes, size_t *capacity) {
   size_t least = d->host ? CLASS_MIN : CARD_MIN;
   if (bytes < least) bytes = least;
   int e = 63 - __builtin_clzll(bytes); /* 2^e <= bytes */
@@ -260,28 +223,25 @@ static void *block_new (Account *a, const fnn_Device *d, size_t capacity) {
   return d->alloc(d, capacity);
 }
 
-static void block_free (Account *a, fnn_Storage *s) {
-  if (uses_host_alloc(a, s->device)) host_block_free(a, s->data, s->capacity);
-  else s->device->free(s->device, s->data, s->capacity);
-  account_free(a, s, sizeof *s);
+static void data_free (Account *a, const fnn_Device *d, void *data,
+                       size_t capacity) {
+  if (uses_host_alloc(a, d)) host_block_free(a, data, capacity);
+  else d->free(d, data, capacity);
 }
 
-/* Nothing is freed on a card while a step is recorded there: it would wait for
-** the work that is being written down. */
-static bool is_recorded (Account *a, const Pool *p) {
-  for (Arena *r = a->arenas; r != NULL; r = r->next)
-    if (r->open && pool_of(a, r->device) == p) return true;
-  return false;
+static void block_free (Account *a, fnn_Storage *s) {
+  data_free(a, s->device, s->data, s->capacity);
+  account_free(a, s, sizeof *s);
 }
 
 /* Frees idle storage, the oldest first, until at most keep bytes are idle. */
 static void trim (Account *a, Pool *p, uint64_t keep) {
   for (;;) {
     pthread_mutex_lock(&a->lock);
-    fnn_Storage *s = p->idle > keep && !is_recorded(a, p) ? p->oldest : NULL;
+    fnn_Storage *s = p->idle > keep && !arena_records(a, p) ? p->oldest : NULL;
     if (s != NULL) {
       size_t capacity;
-      unlink_idle(p, s, class_of(s->device, s->capacity, &capacity));
+      unlink_idle(p, s, memory_class(s->device, s->capacity, &capacity));
     }
     pthread_mutex_unlock(&a->lock);
     if (s == NULL) return;
@@ -315,143 +275,6 @@ void *mem_pages (size_t bytes) {
 void mem_pages_free (void *p, size_t bytes) {
   (void)bytes;
   free(p);
-}
-
-/* }====================================================== */
-
-/*
-** {======================================================
-** Arenas
-** =======================================================
-*/
-
-/* A block that the recording has released, in use once more. */
-static fnn_Storage *arena_take (Arena *r, size_t bytes) {
-  size_t capacity;
-  int k = class_of(r->device, bytes, &capacity);
-  pthread_mutex_lock(&r->account->lock);
-  fnn_Storage *s = r->free[k];
-  if (s != NULL) {
-    r->free[k] = s->next;
-    r->lent++;
-  }
-  pthread_mutex_unlock(&r->account->lock);
-  if (s == NULL) return NULL;
-  s->refs = 1;
-  s->version = 0;
-  s->readonly = false;
-  s->bytes = bytes;
-  return s;
-}
-
-static void arena_lend (Arena *r, fnn_Storage *s) {
-  pthread_mutex_lock(&r->account->lock);
-  s->arena = r;
-  r->lent++;
-  pthread_mutex_unlock(&r->account->lock);
-}
-
-static void arena_push (fnn_Storage **list, fnn_Storage *s) {
-  s->next = *list;
-  *list = s;
-}
-
-/* The latest recording that may use s, which is not of its own. */
-static Arena *arena_of_older (Account *a, const fnn_Storage *s) {
-  for (Arena *r = a->arenas; r != NULL; r = r->next)
-    if (r->kept && r->device == s->device && s->birth < r->start) return r;
-  return NULL;
-}
-
-static void storage_free (fnn_Storage *s);
-
-static void arena_forget (Arena *r) {
-  Account *a = r->account;
-  account_free(a, r, sizeof *r);
-  account_release(a);
-}
-
-/* Whether a recording keeps s, which nobody else holds.  It stays counted as
-** live: nothing else can have it. */
-static bool arena_keeps (fnn_Storage *s) {
-  Account *a = s->account;
-  Arena *done = NULL;
-  if (s->device->host || (s->arena == NULL && a->arenas == NULL)) return false;
-  pthread_mutex_lock(&a->lock);
-  Arena *r = s->arena;
-  bool keeps = r != NULL && r->kept;
-  if (r != NULL) {
-    size_t capacity;
-    int k = class_of(s->device, s->capacity, &capacity);
-    if (keeps) arena_push(&r->free[k], s);
-    else s->arena = NULL;
-    if (--r->lent == 0 && !r->kept) done = r;
-  }
-  if (!keeps) {
-    r = arena_of_older(a, s);
-    keeps = r != NULL;
-    if (keeps) arena_push(&r->held, s);
-  }
-  pthread_mutex_unlock(&a->lock);
-  if (done != NULL) arena_forget(done);
-  return keeps;
-}
-
-Arena *arena_open (fnn_Context *c, const fnn_Device *d) {
-  Account *a = c->account;
-  Arena *r = account_alloc(a, sizeof *r);
-  if (r == NULL) return NULL;
-  memset(r, 0, sizeof *r);
-  r->account = account_retain(a);
-  r->device = d;
-  r->open = r->kept = true;
-  r->start = a->births + 1;
-  pthread_mutex_lock(&a->lock);
-  r->next = a->arenas;
-  a->arenas = r;
-  pthread_mutex_unlock(&a->lock);
-  c->arena = r;
-  return r;
-}
-
-void arena_close (fnn_Context *c) {
-  if (c->arena == NULL) return;
-  pthread_mutex_lock(&c->account->lock);
-  c->arena->open = false;
-  pthread_mutex_unlock(&c->account->lock);
-  c->arena = NULL;
-}
-
-/* Takes one storage that the arena keeps, or NULL. */
-static fnn_Storage *arena_pop (Arena *r) {
-  for (int k = 0; k <= CLASSES; k++) {
-    fnn_Storage **list = k < CLASSES ? &r->free[k] : &r->held;
-    fnn_Storage *s = *list;
-    if (s == NULL) continue;
-    *list = s->next;
-    return s;
-  }
-  return NULL;
-}
-
-void arena_free (Arena *r) {
-  Account *a = r->account;
-  pthread_mutex_lock(&a->lock);
-  Arena *before = NULL;
-  for (Arena *p = a->arenas; p != r; p = p->next) before = p;
-  if (before != NULL) before->next = r->next;
-  else a->arenas = r->next;
-  r->kept = false;
-  r->lent++; /* so that it stays while it is emptied */
-  pthread_mutex_unlock(&a->lock);
-  for (fnn_Storage *s; (s = arena_pop(r)) != NULL;) {
-    s->arena = NULL;
-    if (!arena_keeps(s)) storage_free(s); /* another recording may */
-  }
-  pthread_mutex_lock(&a->lock);
-  bool done = --r->lent == 0;
-  pthread_mutex_unlock(&a->lock);
-  if (done) arena_forget(r);
 }
 
 /* }====================================================== */
@@ -536,6 +359,21 @@ static void reclaim (fnn_Context *c) {
   account_trim(c->account, NULL);
 }
 
+void *device_take (fnn_Device *d, size_t bytes) {
+  void *p = d->alloc(d, bytes);
+  if (p == NULL) {
+    reclaim(context());
+    p = d->alloc(d, bytes);
+  }
+  if (p != NULL) d->workspace += bytes;
+  return p;
+}
+
+void device_give (fnn_Device *d, void *p, size_t bytes) {
+  d->free(d, p, bytes);
+  d->workspace -= bytes;
+}
+
 void *mem_try (size_t bytes) {
   Account *a = context()->account;
   if (over_limit(a, pool_of_host(a), bytes)) return NULL;
@@ -577,25 +415,33 @@ int64_t mem_mul (int64_t a, int64_t b, const char *what) {
   return r;
 }
 
+/* A storage of a new block, or NULL.  The block first: a card may throw. */
+static fnn_Storage *block_storage (Account *a, const fnn_Device *d,
+                                   size_t capacity) {
+  void *data = block_new(a, d, capacity);
+  fnn_Storage *s = data != NULL ? account_alloc(a, sizeof *s) : NULL;
+  if (s == NULL) {
+    if (data != NULL) data_free(a, d, data, capacity);
+    return NULL;
+  }
+  memset(s, 0, sizeof *s);
+  s->device = d;
+  s->account = a;
+  s->capacity = capacity;
+  s->data = data;
+  return s;
+}
+
 static fnn_Storage *storage_try (Account *a, const fnn_Device *d,
                                  size_t bytes) {
   size_t capacity;
-  int k = class_of(d, bytes, &capacity);
+  int k = memory_class(d, bytes, &capacity);
   Pool *p = pool_of(a, d);
   fnn_Storage *s = take_idle(a, d, k);
   if (s == NULL) {
     if (over_limit(a, p, capacity)) return NULL;
-    s = account_alloc(a, sizeof *s);
+    s = block_storage(a, d, capacity);
     if (s == NULL) return NULL;
-    memset(s, 0, sizeof *s);
-    s->device = d;
-    s->account = a;
-    s->capacity = capacity;
-    s->data = block_new(a, d, capacity);
-    if (s->data == NULL) {
-      account_free(a, s, sizeof *s);
-      return NULL;
-    }
     p->allocations++;
   } else if (p->limit != 0 && p->live + capacity > p->limit) {
     block_free(a, s);
@@ -616,7 +462,7 @@ static fnn_Storage *take_tiny (fnn_Context *c, const fnn_Device *d,
                                size_t bytes) {
   size_t capacity;
   if (bytes > TINY_MAX || !d->host) return NULL;
-  int k = class_of(d, bytes, &capacity);
+  int k = memory_class(d, bytes, &capacity);
   fnn_Storage *s = c->tiny[k];
   if (s == NULL) return NULL;
   c->tiny[k] = s->next;
@@ -636,7 +482,7 @@ static bool keep_tiny (fnn_Storage *s) {
       s->wrapped || !s->device->host || c->tiny_bytes >= TINY_KEEP ||
       mem_checking())
     return false;
-  int k = class_of(s->device, s->capacity, &capacity);
+  int k = memory_class(s->device, s->capacity, &capacity);
   s->next = c->tiny[k];
   c->tiny[k] = s;
   c->tiny_bytes += capacity;
@@ -702,7 +548,7 @@ static uint64_t idle_most (Pool *p, uint64_t bytes) {
 /* Keeps s for later, or gives it back when enough is kept. */
 static void storage_idle (Account *a, fnn_Storage *s) {
   size_t capacity;
-  int k = class_of(s->device, s->capacity, &capacity);
+  int k = memory_class(s->device, s->capacity, &capacity);
   Pool *p = pool_of(a, s->device);
   pthread_mutex_lock(&a->lock);
   link_idle(p, s, k);
@@ -712,8 +558,7 @@ static void storage_idle (Account *a, fnn_Storage *s) {
   if (much) trim(a, p, most);
 }
 
-/* Nobody holds s any more, and no recording may use it. */
-static void storage_free (fnn_Storage *s) {
+void storage_free (fnn_Storage *s) {
   Account *a = s->account;
   uncount(pool_of(a, s->device), s->capacity);
   if (s->wrapped) {

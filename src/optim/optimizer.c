@@ -171,8 +171,8 @@ static const Tensor *scaled (const Tensor *g, const Tensor *factor) {
   return y;
 }
 
-/* The passes of one step: those from `first` to before `next` have begun and
-** wait for the kernel. */
+/* The passes of one step, n in all: those from `first` to before
+** `next` have begun and wait for the kernel. */
 typedef struct Steps {
   Pass *list;
   Member *of;
@@ -203,22 +203,25 @@ static void check_recorded (const fnn_Optimizer *o, const Pass *x) {
 
 /* A device gets all of its parameters in one call.  On the host each is done
 ** before the next begins: a cancelled step has not counted what follows. */
-static void update (fnn_Optimizer *o, int group, Param *p, Steps *s) {
+static void update (fnn_Optimizer *o, Steps *s) {
   const OptimizerRule *r = o->rule;
   Pass *x = &s->list[s->next];
+  Member *of = &s->of[s->next];
+  Param *p = of->p;
   const Slot *slot = param_slot(p, o, false);
   const fnn_Device *d = x->p->storage->device;
   check_recorded(o, x);
   if (s->list[s->first].p->storage->device != d) flush(o, s);
-  s->of[s->next] = (Member){ p, group, slot->step, slot->product };
-  optimizer_begin(o, group, p, x);
+  of->step = slot->step;
+  of->product = slot->product;
+  optimizer_begin(o, of->group, p, x);
   tensor_written(p->value);
   s->next++;
   if (r->update != NULL) {
     size_t m = fnn_mark();
     s->first = s->next;
     r->update(x->p, scaled(x->g, x->factor), x->s, &x->u,
-              &o->groups[group].values);
+              &o->groups[of->group].values);
     fnn_escape(m, NULL);
   } else if (d->host) flush(o, s);
 }
@@ -236,14 +239,11 @@ static void step (fnn_Optimizer *o, const Tensor *factor) {
   for (int i = 0; i < o->ngroups; i++)
     for (int k = 0; k < o->groups[i].n; k++) {
       Param *p = o->groups[i].params[k];
-      if (takes_part(p))
-        s.list[s.n++] = ready_pass(o, &o->groups[i].values, p, factor);
+      if (!takes_part(p)) continue;
+      s.of[s.n] = (Member){ .p = p, .group = i };
+      s.list[s.n++] = ready_pass(o, &o->groups[i].values, p, factor);
     }
-  for (int i = 0; i < o->ngroups; i++)
-    for (int k = 0; k < o->groups[i].n; k++) {
-      Param *p = o->groups[i].params[k];
-      if (takes_part(p)) update(o, i, p, &s);
-    }
+  while (s.next < s.n) update(o, &s);
   flush(o, &s);
   fnn_autocast(products);
   fnn_escape(m, NULL);

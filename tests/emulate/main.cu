@@ -58,6 +58,7 @@ int main () {
   test_graphs();
   test_blas();
   test_faults();
+  test_lost();
   printf("1..%d\n", count);
   return failed != 0;
 }

@@ -224,6 +224,47 @@ static void test_device () {
   if (quiet("opt in")) ok(true, "all shared memory");
 }
 
+/*
+** {======================================================
+** Failures that are asked for
+** =======================================================
+*/
+
+static void test_refused () {
+  start();
+  setenv("EMU_REFUSE", "fill:2", 1);
+  LAUNCH(fill, 1, 32, 0, one, a, 1.0f, 8);
+  LAUNCH(add_to, 1, 32, 0, one, b, (const float *)a, 8);
+  ok(cudaGetLastError() == cudaSuccess, "other launches are not refused");
+  LAUNCH(fill, 1, 32, 0, one, a, 2.0f, 8);
+  ok(cudaGetLastError() == cudaErrorLaunchOutOfResources &&
+         cudaGetLastError() == cudaSuccess,
+     "EMU_REFUSE refuses the launch that it counts to");
+  cudaStreamSynchronize(one);
+  ok(first(a) == 1, "which does nothing, and all goes on");
+  unsetenv("EMU_REFUSE");
+}
+
+void test_lost () {
+  void *p = NULL;
+  float v = 0, *x = (float *)device(&v, sizeof v);
+  setenv("EMU_FAIL", "fill", 1);
+  LAUNCH(fill, 1, 32, 0, 0, x, 2.0f, 1);
+  cudaError_t early = cudaGetLastError();
+  ok(early == (lazy() ? cudaSuccess : cudaErrorLaunchFailure) &&
+         cudaDeviceSynchronize() == cudaErrorLaunchFailure,
+     "EMU_FAIL has a kernel fail, which the next to wait is told");
+  ok(cudaGetLastError() == cudaErrorLaunchFailure &&
+         cudaGetLastError() == cudaErrorLaunchFailure &&
+         cudaMalloc(&p, 100) == cudaErrorLaunchFailure && p == NULL &&
+         cudaMemcpy(&v, x, sizeof v, cudaMemcpyDeviceToHost) ==
+             cudaErrorLaunchFailure &&
+         cudaSetDevice(0) == cudaErrorLaunchFailure && v == 0,
+     "and all after him: the card is lost");
+}
+
+/* }====================================================== */
+
 void test_runtime () {
   cudaStreamCreate(&one);
   cudaStreamCreate(&two);
@@ -239,6 +280,7 @@ void test_runtime () {
   test_pinned();
   test_default_stream();
   test_device();
+  test_refused();
   cudaEventDestroy(event);
   cudaStreamDestroy(one);
   cudaStreamDestroy(two);

@@ -39,6 +39,7 @@ void test_kernels ();
 void test_faults ();
 void test_intrinsics ();
 void test_runtime ();
+void test_lost (); /* the last: no call works after it */
 void test_graphs ();
 void test_blas ();
 

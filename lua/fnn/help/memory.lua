@@ -9,8 +9,10 @@ and asks Lua's collector to run when enough has been made. `x:release()`,
 fnn.memory(device?: string) -> table
   What the library holds now on a device, the CPU if none is named. live, idle
   and peak are bytes: in use, kept for the next tensors, and the most that were
-  ever in use; held is what the system or the card's driver gave, live and
-  idle. allocations counts the blocks asked of it so far. limit is the bytes
+  ever in use; workspace is what a card's own library keeps (cuBLAS, from the
+  first product on, for all states together, not bounded by the limit); held is
+  what the system or the card's driver gave: live, idle and workspace.
+  allocations counts the blocks asked of it so far. limit is the bytes
   allowed, or 0. objects and nodes count what is alive: objects of the engine,
   and operations that a gradient could still flow back through. conversions
   counts the copies so far from one memory order to the other

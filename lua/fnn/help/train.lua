@@ -27,7 +27,8 @@ fnn.fit(model: Module, data: Dataset|Loader|table, options?: table) -> table
   validation: Dataset            what to evaluate on after each epoch
   metrics: table                 functions of outputs and targets, by name
   callback: function             f(epoch, stats); false ends the training
-  device: string                 where model and batches go
+  device: string                 where model and batches go; if left out,
+                                 batches go to where the model is
   progress: boolean = true       whether the program's bar is shown
 
 fnn.evaluate(model: Module, data: Dataset|Loader|table, options?: table)
@@ -36,7 +37,7 @@ fnn.evaluate(model: Module, data: Dataset|Loader|table, options?: table)
   loss: function
   metrics: table
   batch_size: integer = 32
-  device: string
+  device: string           where batches go; if left out, to where the model is
 
 # A run in a file
 
