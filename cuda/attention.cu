@@ -24,8 +24,9 @@ Heads attention_heads (const Tensor *x) {
   if (x->shape[3] > INT_MAX)
     fnn_throw(FNN_ESHAPE, "scaled_dot_product_attention: heads too wide");
   int width = (int)x->shape[3];
-  return { tensor_data(x), x->stride[0], x->stride[1], x->stride[2], width,
-           (all | width * size) % 16 == 0 && width % 4 == 0 };
+  return { tensor_data(x), x->stride[0],
+           x->stride[1],   x->stride[2],
+           width,          (all | width * size) % 16 == 0 && width % 4 == 0 };
 }
 
 Work attention_task (const Tensor *q, const Tensor *k, const Tensor *v,
@@ -121,9 +122,8 @@ extern "C" void cuda_attention (Tensor *y, Tensor *lse, const Tensor *q,
     t.rows = t.m * t.each;
   }
   split(y, &t);
-  WITH_FLOAT(y->dtype, attention_make<T, FORWARD>(q, t);
-             if (t.splits > 1) RUN(y, (join<T>), blocks_for(y->numel, JOIN),
-                                   JOIN, 0, t, y->numel / t.to.width,
-                                   y->numel))
+  WITH_FLOAT(y->dtype, attention_make<T, FORWARD>(q, t); if (t.splits > 1)
+                 RUN(y, (join<T>), blocks_for(y->numel, JOIN), JOIN, 0, t,
+                     y->numel / t.to.width, y->numel))
   fnn_escape(mark, NULL);
 }

@@ -29,14 +29,16 @@
 
 enum { FORWARD, GRAD_Q, GRAD_K, GRAD_V };
 
-constexpr bool owns_keys (int make) {
+static __host__ __device__ constexpr bool owns_keys (int make) {
   return make == GRAD_K || make == GRAD_V;
 }
-constexpr bool has_slopes (int make) {
+static __host__ __device__ constexpr bool has_slopes (int make) {
   return make == GRAD_Q || make == GRAD_K;
 }
 /* Which of y the weights multiply. */
-constexpr int taken_by (int make) { return has_slopes(make) ? 0 : 1; }
+static __host__ __device__ constexpr int taken_by (int make) {
+  return has_slopes(make) ? 0 : 1;
+}
 
 /* A tensor (batch, heads, length, width). */
 typedef struct Heads {
@@ -223,7 +225,8 @@ static __device__ inline bool is_kept (const Work &t, Words *k, int64_t query,
 }
 
 /* e^x of scores, which tensor cores have only roughly. */
-template <bool ROUGH, class real> static __device__ inline real power (real x) {
+template <bool ROUGH, class real>
+static __device__ inline real power (real x) {
   if constexpr (ROUGH) return __expf(x);
   else return exp(x);
 }

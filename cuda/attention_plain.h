@@ -30,17 +30,13 @@ template <class real> struct Plain {
 };
 
 /* In shared memory. */
-template <class real> struct Room {
-  Four<real> *x, *y, *weights;
-};
+template <class real> struct Room { Four<real> *x, *y, *weights; };
 
 /* Fours of columns from..from + 4 fours - 1 of `rows` rows, as tile_fetch. */
 template <class T, class real>
-static __device__ KERNEL_PART void four_fetch (Four<real> *to, int pitch,
-                                               int rows, int fours,
-                                               const Heads &x, int batch,
-                                               int head, int length, int first,
-                                               int total, int from) {
+static __device__ KERNEL_PART void
+four_fetch (Four<real> *to, int pitch, int rows, int fours, const Heads &x,
+            int batch, int head, int length, int first, int total, int from) {
   const T *base = row_at<T>(x, batch, head, 0);
   for (int k = threadIdx.x; k < rows * fours; k += PLAIN_THREADS) {
     int r = first + k / fours, c = from + k % fours * 4;
@@ -77,14 +73,15 @@ static __device__ inline void plain_multiply (real (*w)[M], Room<real> room,
     int fours = busy ? min((x.x->width - from + 3) / 4, P::DEEP / 4) : 0;
     for (int k = 0; k < fours; k++) {
       Four<real> a[M], b[M];
-      UNROLL for (int i = 0; i < M; i++) {
+      UNROLL
+      for (int i = 0; i < M; i++) {
         a[i] = room.x[(ty * M + i) * P::PITCH + k];
         b[i] = room.y[(tx + i * ACROSS) * P::PITCH + k];
       }
-      UNROLL for (int i = 0; i < M; i++)
-        UNROLL for (int j = 0; j < M; j++)
-          UNROLL for (int e = 0; e < 4; e++)
-            w[i][j] += a[i].v[e] * b[j].v[e];
+      UNROLL
+      for (int i = 0; i < M * M * 4; i++)
+        w[i / 4 / M][i / 4 % M] +=
+            a[i / 4 / M].v[i % 4] * b[i / 4 % M].v[i % 4];
     }
   }
 }
@@ -96,22 +93,25 @@ static __device__ inline void plain_take (real (*out)[WIDE][4],
                                           int from, bool busy) {
   typedef Plain<real> P;
   int tx = threadIdx.x % ACROSS, ty = threadIdx.x / ACROSS;
-  UNROLL for (int q = 0; q < WIDE; q++) {
+  UNROLL
+  for (int q = 0; q < WIDE; q++) {
     int at = from + q * SPAN;
     if (at >= y.x->width) break;
     __syncthreads(); /* y has been read, or the weights are there */
-    four_fetch<T>(room.y, SPAN / 4 + 1, P::ROWS, SPAN / 4, *y.x, batch,
-                  y.head, y.length, y.first, y.total, at);
+    four_fetch<T>(room.y, SPAN / 4 + 1, P::ROWS, SPAN / 4, *y.x, batch, y.head,
+                  y.length, y.first, y.total, at);
     __syncthreads();
     for (int c = 0; busy && c < P::ROWS / 4; c++) {
       Four<real> a[M];
-      UNROLL for (int i = 0; i < M; i++)
+      UNROLL
+      for (int i = 0; i < M; i++)
         a[i] = room.weights[(ty * M + i) * P::WEIGHTS + c];
-      UNROLL for (int k = 0; k < 4; k++) {
+      UNROLL
+      for (int k = 0; k < 4; k++) {
         Four<real> b = room.y[(c * 4 + k) * (SPAN / 4 + 1) + tx];
-        UNROLL for (int i = 0; i < M; i++)
-          UNROLL for (int e = 0; e < 4; e++)
-            out[i][q][e] += a[i].v[k] * b.v[e];
+        UNROLL
+        for (int i = 0; i < M * 4; i++)
+          out[i / 4][q][i % 4] += a[i / 4].v[k] * b.v[i % 4];
       }
     }
   }
@@ -141,11 +141,13 @@ struct Greater {
 template <int M, class real>
 static __device__ inline real plain_soft (real *w, Soft<real> *k) {
   real most = w[0], sum = 0;
-  UNROLL for (int j = 1; j < M; j++) most = fmax(most, w[j]);
+  UNROLL
+  for (int j = 1; j < M; j++) most = fmax(most, w[j]);
   most = fmax(k->m, across_fold<Greater>(most));
   real from = most == -(real)INFINITY ? (real)0 : most;
   real share = exp(k->m - from);
-  UNROLL for (int j = 0; j < M; j++) sum += w[j] = exp(w[j] - from);
+  UNROLL
+  for (int j = 0; j < M; j++) sum += w[j] = exp(w[j] - from);
   *k = { most, k->s * share + sum };
   return share;
 }
@@ -167,18 +169,21 @@ static __device__ inline void plain_weigh (const Work &t, Own<real, M> *o,
   Words words = words_none();
   int tx = threadIdx.x % ACROSS;
   Query q = o->q[i];
-  UNROLL for (int c = 0; c < M; c++) {
+  UNROLL
+  for (int c = 0; c < M; c++) {
     int j = step.first + tx + c * ACROSS;
     if (owns_keys(MAKE)) q = { step.head, j };
     w[c] = score_of(t, o->s.batch, q, owns_keys(MAKE) ? o->row + i : j, w[c]);
   }
   if (MAKE == FORWARD) *share = plain_soft<M>(w, &o->soft[i]);
   if (MAKE == FORWARD && t.least == 0) return;
-  UNROLL for (int c = 0; c < M; c++) {
+  UNROLL
+  for (int c = 0; c < M; c++) {
     int j = step.first + tx + c * ACROSS;
     if (owns_keys(MAKE)) q = { step.head, j };
     int key = owns_keys(MAKE) ? o->row + i : j;
-    bool there = t.least == 0 || is_kept(t, &words, query_number(t, o->s, q), key);
+    bool there =
+        t.least == 0 || is_kept(t, &words, query_number(t, o->s, q), key);
     if (MAKE == FORWARD) w[c] = there ? w[c] : 0;
     else
       w[c] = slope_of<MAKE, false>(
@@ -215,13 +220,15 @@ static __device__ inline void plain_tile (const Work &t, Own<real, M> *o,
   if (has_slopes(MAKE)) plain_multiply<T>(dp, room, s.batch, x, y, busy);
   int tx = threadIdx.x % ACROSS, ty = threadIdx.x / ACROSS;
   real *to = (real *)(room.weights + ty * M * P::WEIGHTS);
-  UNROLL for (int i = 0; i < M; i++) {
+  UNROLL
+  for (int i = 0; i < M; i++) {
     plain_weigh<MAKE>(t, o, step, i, w[i], dp[i], &share);
-    UNROLL for (int c = 0; c < M; c++)
+    UNROLL
+    for (int c = 0; c < M; c++)
       to[i * P::WEIGHTS * 4 + tx + c * ACROSS] = w[i][c];
-    if (MAKE == FORWARD)
-      UNROLL for (int q = 0; q < WIDE; q++)
-        UNROLL for (int e = 0; e < 4; e++) out[i][q][e] *= share;
+    UNROLL
+    for (int q = 0; MAKE == FORWARD && q < WIDE * 4; q++)
+      out[i][q / 4][q % 4] *= share;
   }
   y.x = &t.y[taken_by(MAKE)];
   plain_take<T, real, M, WIDE>(out, room, s.batch, y,
@@ -237,15 +244,16 @@ static __device__ inline void plain_store (const Work &t, Own<real, M> *o,
   real scale = has_slopes(MAKE) ? (real)t.scale : 1;
   if (MAKE == FORWARD) {
     Soft<real> k = { o->soft[i].m, across_fold<Sum>(o->soft[i].s) };
-    if (r < t.rows)
-      scale = row_end(t, o->s, q, k, tx == 0 && blockIdx.y == 0);
+    if (r < t.rows) scale = row_end(t, o->s, q, k, tx == 0 && blockIdx.y == 0);
   }
   if (r >= t.rows) return;
   T *to = owns_keys(MAKE) ? row_at<T>(t.to, o->s.batch, o->s.group, r)
                           : row_at<T>(t.to, o->s.batch, q.head, q.i);
-  UNROLL for (int k = 0; k < WIDE; k++) {
+  UNROLL
+  for (int k = 0; k < WIDE; k++) {
     int c = ((int)blockIdx.y * WIDE + k) * SPAN + tx * 4;
-    UNROLL for (int e = 0; e < 4; e++) out[k][e] *= scale;
+    UNROLL
+    for (int e = 0; e < 4; e++) out[k][e] *= scale;
     if (MAKE == FORWARD && t.splits > 1) part_store(t, o->s, q, out[k], c, 4);
     else if (t.to.packed && c < t.to.width) store<4>(to + c, out[k]);
     else
@@ -255,7 +263,7 @@ static __device__ inline void plain_store (const Work &t, Own<real, M> *o,
 }
 
 template <class T, int WIDE, int MAKE>
-static __global__ void __launch_bounds__(PLAIN_THREADS)
+static __global__ void __launch_bounds__ (PLAIN_THREADS, sizeof(T) > 4 ? 1 : 2)
     attention_plain(Work t) {
   typedef Real<T> real;
   typedef Plain<real> P;
@@ -267,6 +275,7 @@ static __global__ void __launch_bounds__(PLAIN_THREADS)
   Own<real, M> o;
   o.s = spot_of<MAKE>(t, P::ROWS);
   o.row = o.s.first + (int)threadIdx.x / ACROSS * M;
+  UNROLL
   for (int i = 0; i < M; i++) {
     o.q[i] = query_at(t, o.s, o.row + i);
     o.soft[i] = soft_none<real>();
@@ -280,6 +289,7 @@ static __global__ void __launch_bounds__(PLAIN_THREADS)
   Walk w = walk_of<MAKE>(t, o.s, P::ROWS, P::ROWS);
   for (; w.at < w.end; w.at++)
     plain_tile<MAKE, T, WIDE>(t, &o, room, w, out, busy);
+  UNROLL
   for (int i = 0; i < M; i++) plain_store<MAKE, T, WIDE>(t, &o, i, out[i]);
 }
 

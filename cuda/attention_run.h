@@ -75,8 +75,7 @@ static bool tensor_run (const Tensor *q, const Work &t) {
 template <class T, int WIDE, int MAKE>
 static void plain_launch (const Tensor *q, Work t) {
   unsigned grid = attention_grid(q, &t, MAKE, Plain<Real<T>>::ROWS);
-  unsigned across =
-      (unsigned)((t.to.width + SPAN * WIDE - 1) / (SPAN * WIDE));
+  unsigned across = (unsigned)((t.to.width + SPAN * WIDE - 1) / (SPAN * WIDE));
   RUN(q, (attention_plain<T, WIDE, MAKE>), dim3(grid, across), PLAIN_THREADS,
       0, t);
 }
