@@ -148,16 +148,17 @@ static __device__ inline real plain_soft (real *w, Soft<real> *k) {
   real share = exp(k->m - from);
   UNROLL
   for (int j = 0; j < M; j++) sum += w[j] = exp(w[j] - from);
-  *k = { most, k->s * share + sum };
+  k->m = most;
+  k->s = k->s * share + sum;
   return share;
 }
 
 /* What a block has all the time. */
-template <class real, int M> struct Own {
-  Spot s;
-  Query q[M]; /* where queries are owned */
+template <class real, int M> struct alignas(16) Own {
   Soft<real> soft[M];
   Two<real> stats[M];
+  Query q[M]; /* where queries are owned */
+  Spot s;
   int row; /* the thread's first */
 };
 
@@ -262,9 +263,12 @@ static __device__ inline void plain_store (const Work &t, Own<real, M> *o,
   }
 }
 
+/* Two blocks at a time where their registers are not too many. */
+#define PLAIN_BOUNDS(T, WIDE) \
+  __launch_bounds__(PLAIN_THREADS, sizeof(T) > 4 || (WIDE) > 2 ? 1 : 2)
+
 template <class T, int WIDE, int MAKE>
-static __global__ void __launch_bounds__ (PLAIN_THREADS, sizeof(T) > 4 ? 1 : 2)
-    attention_plain(Work t) {
+static __global__ void PLAIN_BOUNDS (T, WIDE) attention_plain(Work t) {
   typedef Real<T> real;
   typedef Plain<real> P;
   enum { M = P::M };

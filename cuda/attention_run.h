@@ -61,10 +61,14 @@ static bool tensor_run (const Tensor *q, const Work &t) {
       cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, id),
       "attention");
   if (major < IsTensor<H>::since) return false;
+  if constexpr (MAKE == FORWARD) {
+    if (width > 32 && width <= 48)
+      return tensor_launch<H, 48, MAKE>(q, t, most);
+    if (width > 64 && width <= 96)
+      return tensor_launch<H, 96, MAKE>(q, t, most);
+  }
   if (width <= 32) return tensor_launch<H, 32, MAKE>(q, t, most);
-  if (width <= 48) return tensor_launch<H, 48, MAKE>(q, t, most);
   if (width <= 64) return tensor_launch<H, 64, MAKE>(q, t, most);
-  if (width <= 96) return tensor_launch<H, 96, MAKE>(q, t, most);
   if (width <= 128) return tensor_launch<H, 128, MAKE>(q, t, most);
   if (width <= 256) return tensor_launch<H, 256, MAKE>(q, t, most);
   return false;
@@ -82,11 +86,12 @@ static void plain_launch (const Tensor *q, Work t) {
 
 template <class T, int MAKE>
 static void attention_make (const Tensor *q, const Work &t) {
+  enum { MOST = sizeof(T) > 4 ? 2 : 4 };
   if constexpr (IsTensor<T>::yes) {
     if (!tensor_run<T, MAKE>(q, t)) plain_launch<T, 2, MAKE>(q, t);
   } else if (t.to.width <= SPAN) plain_launch<T, 1, MAKE>(q, t);
   else if (t.to.width <= 2 * SPAN) plain_launch<T, 2, MAKE>(q, t);
-  else plain_launch<T, 4, MAKE>(q, t);
+  else plain_launch<T, MOST, MAKE>(q, t);
 }
 
 #endif

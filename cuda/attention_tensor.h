@@ -212,7 +212,8 @@ soften (float (*w)[4], int h, Soft<float> *k, float (*out)[4]) {
     sum += w[c][2 * h] = __expf(w[c][2 * h] - from);
     sum += w[c][2 * h + 1] = __expf(w[c][2 * h + 1] - from);
   }
-  *k = { most, k->s * share + sum };
+  k->m = most;
+  k->s = k->s * share + sum;
   UNROLL
   for (int c = 0; c < D / 8; c++) {
     out[c][2 * h] *= share;
