@@ -5,9 +5,9 @@
 ** element is depends on its place alone, and integers and uniforms are the
 ** bits that the CPU makes.  Normals are Box and Muller's. */
 
-#include "cuda.h"
+#include "draw.h"
 
-enum { THREADS = 256, ROUNDS = 10 };
+enum { THREADS = 256 };
 
 /* Elements that one thread makes of one block, moved at once where they lie on
 ** a boundary of their size (of 16 bytes at most). */
@@ -28,25 +28,6 @@ static __device__ inline void put (T *y, int64_t at, int64_t n, bool wide,
   else
     for (int k = 0; k < N; k++)
       if (at + k < n) y[at + k] = x.v[k];
-}
-
-/* The block of the draw that is at from its start, as a key and a counter. */
-static __device__ inline void block_at (const Draw &d, int64_t at,
-                                        uint32_t w[4]) {
-  uint64_t c = d.counter + (uint64_t)at;
-  if (d.ahead != NULL) c += *d.ahead;
-  w[0] = (uint32_t)c;
-  w[1] = (uint32_t)(c >> 32);
-  w[2] = w[3] = 0;
-  uint32_t k0 = (uint32_t)d.seed, k1 = (uint32_t)(d.seed >> 32);
-  for (int i = 0; i < ROUNDS; i++, k0 += 0x9E3779B9, k1 += 0xBB67AE85) {
-    uint64_t a = (uint64_t)w[0] * 0xD2511F53;
-    uint64_t b = (uint64_t)w[2] * 0xCD9E8D57;
-    w[0] = (uint32_t)(b >> 32) ^ w[1] ^ k0;
-    w[1] = (uint32_t)b;
-    w[2] = (uint32_t)(a >> 32) ^ w[3] ^ k1;
-    w[3] = (uint32_t)a;
-  }
 }
 
 /* The i-th (0, 1) 64 bits of a block. */
@@ -72,7 +53,7 @@ static __global__ void uniform32 (T *y, int64_t n, bool wide, Draw d, float a,
   EACH_BLOCK(4, n) {
     uint32_t w[4];
     Some<T, 4> x;
-    block_at(d, block, w);
+    draw_block(d, (uint64_t)block, w);
     for (int k = 0; k < 4; k++) {
       float u = fmaf((float)(w[k] >> 8) * 0x1p-24f, span, a);
       x.v[k] = number<T>(u < most ? u : most);
@@ -88,7 +69,7 @@ static __global__ void uniform64 (double *y, int64_t n, bool wide, Draw d,
   EACH_BLOCK(2, n) {
     uint32_t w[4];
     Some<double, 2> x;
-    block_at(d, block, w);
+    draw_block(d, (uint64_t)block, w);
     for (int k = 0; k < 2; k++) {
       double u = fma((double)(pair(w, k) >> 11) * 0x1p-53, span, a);
       x.v[k] = u < most ? u : most;
@@ -129,7 +110,7 @@ static __global__ void normal32 (T *y, int64_t n, bool wide, Draw d,
   EACH_BLOCK(4, n) {
     uint32_t w[4];
     Some<T, 4> x;
-    block_at(d, block, w);
+    draw_block(d, (uint64_t)block, w);
     for (int k = 0; k < 4; k += 2) {
       float u = (float)(int32_t)(w[k] >> 1) * 0x1p-31f + 0x1p-32f;
       float r = sqrtf(-2 * logf(u)), c, s;
@@ -147,7 +128,7 @@ static __global__ void normal64 (double *y, int64_t n, bool wide, Draw d,
   EACH_BLOCK(2, n) {
     uint32_t w[4];
     Some<double, 2> x;
-    block_at(d, block, w);
+    draw_block(d, (uint64_t)block, w);
     double u = (double)((pair(w, 0) >> 11) + 1) * 0x1p-53;
     double turn = (double)(pair(w, 1) >> 11) * 0x1p-53;
     double r = sqrt(-2 * log(u));
@@ -183,7 +164,7 @@ static __global__ void integers (T *y, int64_t n, bool wide, Draw d,
   EACH_BLOCK(2, n) {
     uint32_t w[4];
     Some<T, 2> x;
-    block_at(d, block, w);
+    draw_block(d, (uint64_t)block, w);
     for (int k = 0; k < 2; k++)
       x.v[k] = whole<T>(
           (int64_t)(lo +
@@ -209,7 +190,7 @@ static __global__ void drop (T *y, const T *x, int64_t n, bool wide, Draw d,
     uint32_t w[4];
     Some<T, 4> v;
     int64_t at = 4 * block;
-    block_at(d, block, w);
+    draw_block(d, (uint64_t)block, w);
     if (wide && at + 4 <= n) v = *(const Some<T, 4> *)(x + at);
     else
       for (int k = 0; k < 4; k++)
