@@ -111,8 +111,10 @@ static void panel_step (const Job *g, const Scores *s, Panel *p, const Keys *b,
   CPU(gemm_block)(&block);
   CPU(attention_bias)(s, p->i, p->rows, b->j, n, x, WIDTH, buf);
   bool grown = wide ? soften(p, x, n, fall, 2) : soften(p, x, n, fall, 1);
-  if (s->keep != 0)
-    CPU(attention_drop)(s, p->i, p->rows, b->j, n, x, x, WIDTH, buf);
+  if (s->keep != 0) {
+    CPU(attention_keep)(s, p->i, p->rows, b->j, n, buf);
+    CPU(attention_drop)(p->rows, n, x, WIDTH, buf);
+  }
   if (p->begun && grown) rescale(p->o, g->e, fall, wide ? 2 : 1);
   block.m = g->e;
   block.k = n;

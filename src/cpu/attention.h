@@ -59,17 +59,17 @@ void CPU(attention_keep_row)(const Scores *s, int64_t i, int64_t j, int64_t n,
 ** buf: attention_buffer(n) reals. */
 void CPU(attention_bias)(const Scores *s, int64_t i, int64_t rows, int64_t j,
                          int64_t n, real *x, int64_t ld, real *buf);
-/* y = x where the weights are kept, times keep. */
-void CPU(attention_drop)(const Scores *s, int64_t i, int64_t rows, int64_t j,
-                         int64_t n, real *y, const real *x, int64_t ld,
-                         real *buf);
+/* What their weights are multiplied by, into buf, and the product. */
+void CPU(attention_keep)(const Scores *s, int64_t i, int64_t rows, int64_t j,
+                         int64_t n, real *buf);
+void CPU(attention_drop)(int64_t rows, int64_t n, real *x, int64_t ld,
+                         const real *buf);
 static inline int64_t attention_buffer (int64_t n) {
   return (n + VEC - 1) / VEC * VEC * WIDTH;
 }
 
-/* The panel (d, WIDTH) of `rows` rows of x, times scale; 0 where there are no
-** more.  Panels of a tile are ld apart.  And rows of a panel, each times the
-** factor of its lane. */
+/* The panel (d, WIDTH) of `rows` rows of x, times scale, with 0 where there are
+** no more; and rows of a panel, each times the factor of its lane. */
 void CPU(attention_pack)(const real *x, int64_t stride, int64_t rows,
                          int64_t d, real scale, real *to);
 void CPU(attention_unpack)(const real *x, int64_t rows, int64_t d,
@@ -98,8 +98,8 @@ static inline Rows attention_head (const Tensor *x, int64_t b, int64_t h) {
 
 /* Keys of a block: at most `most`, about equal, a multiple of 8. */
 static inline int64_t attention_keys (int64_t n, int64_t most) {
-  int64_t blocks = n > 0 ? divide_up(n, most) : 1;
-  return divide_up(divide_up(n, blocks), 8) * 8;
+  int64_t blocks = max64(1, divide_up(n, most));
+  return max64(1, divide_up(divide_up(n, blocks), 8)) * 8;
 }
 
 /* Few queries: attention's way for them. */

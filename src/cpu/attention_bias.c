@@ -135,18 +135,18 @@ bool CPU (attention_hidden)(const Scores *s, int64_t j, int64_t n) {
   return true;
 }
 
-/* y = x + or times what stands in buf, (WIDTH, n), rows `apart` apart. */
-VEC_INLINE void cross (real *y, const real *x, int64_t ld, int64_t rows,
-                       int64_t n, const real *buf, int64_t apart, bool times) {
+/* x plus or times what stands in buf, (WIDTH, n), rows `apart` apart. */
+VEC_INLINE void cross (real *x, int64_t ld, int64_t rows, int64_t n,
+                       const real *buf, int64_t apart, const bool times) {
   for (int64_t i = 0; i < rows; i += VEC)
     for (int64_t j = 0; j < n; j += VEC) {
       vec r[VEC];
       for (int l = 0; l < VEC; l++) r[l] = vec_load(buf + (i + l) * apart + j);
       vec_transpose(r);
       for (int l = 0; l < min64(VEC, n - j); l++) {
-        int64_t at = (j + l) * ld + i;
-        vec was = vec_load(x + at);
-        vec_store(y + at, times ? was * r[l] : was + r[l]);
+        real *at = x + (j + l) * ld + i;
+        vec was = vec_load(at);
+        vec_store(at, times ? was * r[l] : was + r[l]);
       }
     }
 }
@@ -168,7 +168,7 @@ static void mask_tile (const Scores *s, int64_t i, int64_t rows, int64_t j,
   int64_t apart = attention_buffer(n) / WIDTH;
   memset(buf, 0, (size_t)attention_buffer(n) * sizeof *buf);
   for (int64_t r = 0; r < rows; r++) mask_row(s, i + r, j, n, buf + r * apart);
-  cross(x, x, ld, rows, n, buf, apart, false);
+  cross(x, ld, rows, n, buf, apart, false);
 }
 
 /* The places of lanes, less those of keys, as far as they go. */
@@ -202,14 +202,17 @@ void CPU (attention_bias)(const Scores *s, int64_t i, int64_t rows, int64_t j,
   if (s->causal) end_tile(s, i, j, n, x, ld);
 }
 
-void CPU (attention_drop)(const Scores *s, int64_t i, int64_t rows, int64_t j,
-                          int64_t n, real *y, const real *x, int64_t ld,
-                          real *buf) {
+void CPU (attention_keep)(const Scores *s, int64_t i, int64_t rows, int64_t j,
+                          int64_t n, real *buf) {
   int64_t apart = attention_buffer(n) / WIDTH;
   memset(buf, 0, (size_t)attention_buffer(n) * sizeof *buf);
   for (int64_t r = 0; r < rows; r++)
     CPU(attention_keep_row)(s, i + r, j, n, buf + r * apart);
-  cross(y, x, ld, rows, n, buf, apart, true);
+}
+
+void CPU (attention_drop)(int64_t rows, int64_t n, real *x, int64_t ld,
+                          const real *buf) {
+  cross(x, ld, rows, n, buf, attention_buffer(n) / WIDTH, true);
 }
 
 /* }====================================================== */
