@@ -15,7 +15,7 @@
 local cases = {}
 
 for _, family in ipairs { "map", "zip", "reduce", "view", "index",
-                          "product", "conv", "norm", "recurrent",
+                          "product", "conv", "norm", "attention", "recurrent",
                           "loss" } do
   for _, case in ipairs(require("spec.support.gradcases." .. family)) do
     cases[#cases + 1] = case

@@ -71,6 +71,65 @@ VEC_INLINE vec vec_relu (vec v) {
   return (vec)((vec_bits)v & ~(vec_bits)(v < 0));
 }
 
+/* The larger of each pair of lanes; b's where either is NaN. */
+VEC_INLINE vec vec_max (vec a, vec b) {
+#if VEC_BYTES == 64 && defined(CPU_DOUBLE)
+  return (vec)_mm512_max_pd((__m512d)a, (__m512d)b);
+#elif VEC_BYTES == 64
+  return (vec)_mm512_max_ps((__m512)a, (__m512)b);
+#elif VEC_BYTES == 32 && defined(__F16C__) && defined(CPU_DOUBLE)
+  return (vec)_mm256_max_pd((__m256d)a, (__m256d)b);
+#elif VEC_BYTES == 32 && defined(__F16C__)
+  return (vec)_mm256_max_ps((__m256)a, (__m256)b);
+#else
+  vec_bits more = (vec_bits)(a > b);
+  return (vec)(((vec_bits)a & more) | ((vec_bits)b & ~more));
+#endif
+}
+
+/* Zero in the lanes where v is minus infinity. */
+VEC_INLINE vec vec_finite_floor (vec v) {
+  return (vec)((vec_bits)v & ~(vec_bits)(v == vec_set(-(real)INFINITY)));
+}
+
+/* 2^x for x <= 0 or little above, 0 where that is no normal number; NaN of
+** NaN.  x is rounded to an integer by a number so large that the integer is
+** left in the low bits of the sum; the rest, at most 1/2, goes through a
+** polynomial, of minimal error for floats (9e-8) and Taylor's for doubles. */
+VEC_INLINE vec vec_exp2 (vec x) {
+#ifdef CPU_DOUBLE
+  const real magic = 6755399441055744.0; /* 1.5 2^52 */
+  static const real c[] = { 1 / 479001600.0,
+                            1 / 39916800.0,
+                            1 / 3628800.0,
+                            1 / 362880.0,
+                            1 / 40320.0,
+                            1 / 5040.0,
+                            1 / 720.0,
+                            1 / 120.0,
+                            1 / 24.0,
+                            1 / 6.0,
+                            0.5,
+                            1,
+                            1 };
+  const real unit = 0.69314718055994530942;
+  vec p = vec_set(1 / 6227020800.0);
+  enum { BIAS = 1023, SHIFT = 52 };
+#else
+  const real magic = 12582912; /* 1.5 2^23 */
+  static const real c[] = { 1.339887e-3f, 9.618437e-3f, 5.550332e-2f,
+                            2.402265e-1f, 6.931472e-1f, 1 };
+  const real unit = 1;
+  vec p = vec_set(1.535336e-4f);
+  enum { BIAS = 127, SHIFT = 23 };
+#endif
+  x = vec_max(vec_set(-BIAS), x);
+  vec t = x + magic, r = (x - (t - magic)) * unit;
+  _Pragma("GCC unroll 16") for (int i = 0; i < countof(c); i++) p =
+      p * r + c[i];
+  return p * (vec)(((vec_bits)t + BIAS) << SHIFT);
+}
+
 /* Sum of the lanes, always in the same order. */
 VEC_INLINE real vec_sum (vec v) {
   real part[VEC];
