@@ -21,4 +21,14 @@ Tensor:scaled_dot_product_attention(key: Tensor, value: Tensor, options?: table)
   alibi: Tensor             (heads): a score falls by its head's slope times the
                             distance
   generator: Generator      of the dropout
+
+Tensor:rotary(cos: Tensor, sin: Tensor, options?: table) -> Tensor
+  Rotary positions of (batch, heads, length, size): of the first r numbers of
+  each vector pair i turns by the angle whose cosine and sine stand in row p,
+  column i of the tables (places, r / 2), p being the vector's place. The rest
+  passes. nn.Rotary makes the tables.
+  positions: integer|Tensor = 0   the first place, from 0; or all of them,
+                                  integers (length) or (batch, length)
+  interleaved: boolean = false    pairs are numbers 2i and 2i + 1, not i and
+                                  i + r / 2
 ]]
