@@ -123,7 +123,7 @@ function ViT:predict (x)
   end)
   self:train(training)
   if not ok then error(ids, 0) end
-  return single and ids[1]:item() or ids
+  return single and ids[1] or ids
 end
 
 -- The share of a dataset, a loader or { images, ids } that it gets right.
