@@ -2258,6 +2258,281 @@ function fnn.nn.Bilinear(first, second, outputs, options) end
 ---@return fnn.Tensor
 function Tensor:scaled_dot_product_attention(key, value, options) end
 
+---Rotary positions of (batch, heads, length, size): of the first r numbers of
+---each vector pair i turns by the angle whose cosine and sine stand in row p,
+---column i of the tables (places, r / 2), p being the vector's place. The rest
+---passes. nn.Rotary makes the tables.
+---positions: integer|Tensor = 0   the first place, from 0; or all of them,
+---                                integers (length) or (batch, length)
+---interleaved: boolean = false    pairs are numbers 2i and 2i + 1, not i and
+---                                i + r / 2
+---@param cos fnn.Tensor
+---@param sin fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function Tensor:rotary(cos, sin, options) end
+
+---Attention of several heads (Vaswani et al. 2017) between four Linear layers:
+---query, key, value, output. Called as m(x, options), x (batch, length, embed)
+---attends itself; as m(x, memory, options), a memory (batch, n, kdim). Options
+---of a call: mask, which broadcasts to (batch, heads, length, n), true where
+---something may be attended, or floats to add; key_mask (batch, n), true for
+---keys to attend; causal; cache; positions; value, where values are not made
+---of the memory.
+---kv_heads: integer           heads of keys and values, a divisor of heads
+---head_dim: integer           embed / heads
+---bias: boolean = true        of the four layers
+---dropout: number = 0         of the weights, in training
+---causal: boolean = false     a place attends itself and those before it
+---rotary: boolean|table|Module    true, options of nn.Rotary, or one to share
+---alibi: boolean|Module       true, or an nn.Alibi
+---kdim: integer = embed       of the memory that keys are made of
+---vdim: integer = kdim        and values
+---@param embed integer
+---@param heads integer
+---@param options? table
+---@return fnn.Module
+function fnn.nn.MultiHeadAttention(embed, heads, options) end
+
+---A state by PyTorch's names with those of nn.MultiHeadAttention:
+---in_proj_weight and in_proj_bias, which hold three, are split, and out_proj is
+---output. All other names stay.
+---@param state table
+---@return table
+function fnn.nn.split_attention(state) end
+
+---Turns heads (batch, heads, length, head_dim) by their places (Su et al.
+---2021): m(x, options). Its tables grow as they are asked for; largest values
+---among positions that are a tensor are read from it.
+---base: number = 10000
+---dims: integer = head_dim        how many numbers of a head turn
+---fraction: number                the same as a share of them
+---interleaved: boolean = false    pairs are neighbours, not halves
+---length: integer                 places to make tables for at once
+---scaling: table                  { type = "linear", factor = }, or { type =
+---                                "llama3", factor =, low_freq_factor =,
+---                                high_freq_factor =, original_length = }
+---@param head_dim integer
+---@param options? table
+---@return fnn.Module
+function fnn.nn.Rotary(head_dim, options) end
+
+---Adds sines (at even numbers) and cosines of the place to (batch, length,
+---dim): m(x, options).
+---base: number = 10000
+---length: integer    places to make the table for at once
+---@param dim integer
+---@param options? table
+---@return fnn.Module
+function fnn.nn.SinusoidalPositions(dim, options) end
+
+---Adds a weight of its own to each of the places 0 .. length-1: m(x, options).
+---std: number = 0.02    of the weights at first
+---@param length integer
+---@param dim integer
+---@param options? table
+---@return fnn.Module
+function fnn.nn.LearnedPositions(length, dim, options) end
+
+---The slopes (heads) by which scores fall with the distance (Press et al.
+---2022), for the option alibi of attention: m(x), on x's device.
+---@param heads integer
+---@return fnn.Module
+function fnn.nn.Alibi(heads) end
+
+---Attention, then two Linear layers, each with a norm and added to its input.
+---Called as m(x, options), with the options of nn.MultiHeadAttention's call.
+---ff: integer                    what the two Linear layers have between them:
+---                               4 embed
+---dropout: number = 0.1          of attention's weights and each part's result
+---activation: string = "relu"    or "gelu", "gelu_tanh", "silu", ..., and gates:
+---                               "swiglu", "geglu", "glu"
+---norm_first: boolean = true     x + f(norm(x)); false: norm(x + f(x))
+---norm: string = "layer"         or "rms"
+---eps: number = 1e-5             of the norms
+---causal: boolean = false        and kv_heads, head_dim, bias, rotary, alibi:
+---                               as in nn.MultiHeadAttention
+---@param embed integer
+---@param heads integer
+---@param options? table
+---@return fnn.Module
+function fnn.nn.TransformerEncoderLayer(embed, heads, options) end
+
+---Layers one after the other, with a norm at the end where norms come first.
+---The options are those of a layer; one Rotary serves all. causal = true makes
+---it the stack of a language model.
+---final_norm: boolean = norm_first
+---@param embed integer
+---@param heads integer
+---@param layers integer
+---@param options? table
+---@return fnn.Module
+function fnn.nn.TransformerEncoder(embed, heads, layers, options) end
+
+---Causal attention, attention of a memory, two Linear layers. Called as
+---m(x, memory, options): mask, key_mask, cache and positions are of the first;
+---memory_mask (batch, n), true for what may be read of the memory, and
+---cross_mask, which broadcasts to (batch, heads, length, n), of the second.
+---causal: boolean = true    the others as in nn.TransformerEncoderLayer
+---@param embed integer
+---@param heads integer
+---@param options? table
+---@return fnn.Module
+function fnn.nn.TransformerDecoderLayer(embed, heads, options) end
+
+---Decoder layers one after the other; as nn.TransformerEncoder.
+---@param embed integer
+---@param heads integer
+---@param layers integer
+---@param options? table
+---@return fnn.Module
+function fnn.nn.TransformerDecoder(embed, heads, layers, options) end
+
+---An encoder and a decoder, each with a norm at its end. Called as m(source,
+---target, options), of sizes (batch, n, embed) and (batch, length, embed), it
+---gives what the decoder makes of the target. Options of a call: source_mask
+---(batch, n), true for what is to be read of the source; source_scores, a mask
+---of the encoder's; mask, key_mask, cross_mask, cache, positions of the decoder.
+---encoder_layers: integer = 6
+---decoder_layers: integer = 6    the others as in nn.TransformerEncoderLayer
+---@param embed integer
+---@param heads integer
+---@param options? table
+---@return fnn.Module
+function fnn.nn.Transformer(embed, heads, options) end
+
+---@class fnn.Transformer
+local Transformer = {}
+
+---The memory that its decoder reads.
+---@param source fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function Transformer:encode(source, options) end
+
+---What its decoder makes of a target.
+---@param target fnn.Tensor
+---@param memory fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function Transformer:decode(target, memory, options) end
+
+---Keys and values of the tokens read so far, for causal attention in
+---fnn.no_grad: model(ids, { cache = cache }) reads ids as those that follow.
+---Buffers are made when a layer first comes; a later pass copies nothing of the
+---past. A key_mask (batch, length) of a call is that of its new tokens, and is
+---kept; rotary, sinusoidal and learned positions then count what each row keeps,
+---so that prompts may be padded on either side (ALiBi's distances count all
+---places: pad on the left). #cache is how many tokens it holds.
+---length: integer    the most tokens
+---layers: integer    the most attention layers; as many as come
+---dtype: string      of the buffers: that of the keys
+---@param options table
+---@return table
+function fnn.nn.KvCache(options) end
+
+---@class fnn.KvCache
+local KvCache = {}
+
+---Forgets all tokens.
+---@return table
+function KvCache:clear() end
+
+---Keeps the first n tokens.
+---@param n integer
+---@return table
+function KvCache:truncate(n) end
+
+---Whether it holds no token.
+---@return boolean
+function KvCache:is_empty() end
+
+---The places of new tokens, before all layers or in one, and how many rows a
+---table needs for them.
+---@param length integer
+---@param key_mask? fnn.Tensor
+---@param layer? any
+---@return integer|fnn.Tensor
+---@return integer
+function KvCache:positions(length, key_mask, layer) end
+
+---For a layer of a script: adds keys and values (batch, heads, new, size) and
+---returns views of all so far, and their mask, if there is one.
+---@param layer any
+---@param k fnn.Tensor
+---@param v fnn.Tensor
+---@param key_mask? fnn.Tensor
+---@return fnn.Tensor
+---@return fnn.Tensor
+---@return fnn.Tensor|nil
+function KvCache:append(layer, k, v, key_mask) end
+
+---Keys and values that make() gives for a memory: made once for each.
+---@param layer any
+---@param memory fnn.Tensor
+---@param make function
+---@return fnn.Tensor
+---@return fnn.Tensor
+function KvCache:memory(layer, memory, make) end
+
+---A classifier of images (n, channels, h, w) (Dosovitskiy et al. 2021): a Linear
+---layer over the channels p p numbers of each patch, in the order (channel, row,
+---column), rotary positions in reading order, an encoder, the mean over the
+---patches and a Linear layer: logits (n, classes).
+---image_size: integer|integer[]    { height, width }, multiples of the patch's
+---patch: integer|integer[]
+---channels: integer = 3
+---classes: integer
+---dim: integer        of a patch's vector
+---depth: integer      layers
+---heads: integer
+---ff: integer         4 dim
+---dropout: number = 0
+---activation: string = "gelu"
+---norm_first: boolean = true
+---@param options table
+---@return fnn.Module
+function fnn.nn.VisionTransformer(options) end
+
+---@class fnn.VisionTransformer
+local VisionTransformer = {}
+
+---Images as (n, patches, channels p p).
+---@param x fnn.Tensor
+---@return fnn.Tensor
+function VisionTransformer:patches(x) end
+
+---fnn.fit with cross_entropy.
+---@param data any
+---@param options? table
+---@return table[]
+function VisionTransformer:fit(data, options) end
+
+---The class of each image, as an id.
+---@param x fnn.Tensor
+---@return fnn.Tensor|integer
+function VisionTransformer:predict(x) end
+
+---The share that it gets right of a dataset, a loader or { images, ids }.
+---@param data any
+---@return number
+function VisionTransformer:accuracy(data) end
+
+---Writes its options and weights.
+---@param path string
+---@return fnn.Module
+function VisionTransformer:save_json(path) end
+
+---Reads the weights of one made with the same options.
+---@param path string
+---@return fnn.Module
+function VisionTransformer:load_json(path) end
+
+---The model in a file of save_json.
+---@param path string
+---@return fnn.Module
+function fnn.nn.load_vision_transformer(path) end
+
 ---h = tanh(a). One layer in one direction: w_ih (hidden, inputs), w_hh (hidden,
 ---hidden), biases (hidden); gives h of all steps and the final h.
 ---h: Tensor                       where it starts, (batch, hidden): zeros

@@ -574,6 +574,17 @@ FNN_API fnn_Tensor *fnn_scaled_dot_product_attention (fnn_Tensor *q,
                                                       fnn_Tensor *v,
                                                       const fnn_Attention *o);
 
+/* Rotary positions (Su et al. 2021) of x (batch, heads, length, size), whose
+** leading dims may be missing: of the first r of its numbers pair i turns by
+** the angle whose cosine and sine stand in the tables cos and sin (n, r / 2).
+** Pairs are (i, i + r / 2), or (2i, 2i + 1) interleaved.  The row of the table
+** is that of positions, integers (length) or (batch, length) from 0, or counts
+** from first where that is NULL.  The result is laid out by (batch, length,
+** heads, size) in memory. */
+FNN_API fnn_Tensor *fnn_rotary (fnn_Tensor *x, fnn_Tensor *cos,
+                                fnn_Tensor *sin, fnn_Tensor *positions,
+                                int64_t first, bool interleaved);
+
 /* Normalization: (x - mean) / sqrt(var + eps) weight + bias, both of x's
 ** dtype or NULL.  layer_norm: over the last n dims of x, whose shape weight and
 ** bias have; rms_norm: the same with mean 0 (Zhang and Sennrich 2019).  The

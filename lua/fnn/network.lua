@@ -8,11 +8,11 @@
 -- net.model is the Sequential that it consists of.
 
 local fnn, load, internals = ...
-local nn, optim, io, metrics = fnn.nn, fnn.optim, fnn.io, fnn.metrics
+local nn, optim, metrics = fnn.nn, fnn.optim, fnn.metrics
 local module = load "nn/module"
-local json = load "json"
+local json_file = load "json_file"
 
-local ipairs, pairs, pcall, setmetatable = ipairs, pairs, pcall, setmetatable
+local ipairs, pairs, setmetatable = ipairs, pairs, setmetatable
 local tostring, type, unpack = tostring, type, table.unpack
 local concat, math_type = table.concat, math.type
 local format, gsub = string.format, string.gsub
@@ -301,29 +301,11 @@ function Network:save_json (path)
                   weight = linear.weight:totable(),
                   bias = linear.bias:totable() }
   end
-  local ok, text = pcall(json.encode, {
+  json_file.write(path, {
     format = file_format, version = file_version, input_size = self.sizes[1],
     layers = layers, loss = self.loss_name,
   })
-  if not ok then raise("%s: %s", path, text) end
-  io.write_text(path, text .. "\n")
   return self
-end
-
--- A list of n numbers of a file, checked.
-local function numbers (fail, what, list, n)
-  if type(list) ~= "table" or #list ~= n then
-    fail("%s: expected %d numbers, got %s", what, n,
-         type(list) == "table" and #list or described(list))
-  end
-  for i = 1, n do
-    local v = list[i]
-    if math_type(v) == nil or v - v ~= 0 then
-      fail("%s: element %d: expected a finite number, got %s", what, i,
-           math_type(v) and tostring(v) or described(v))
-    end
-  end
-  return list
 end
 
 -- Checks layer i of a file, which has this many inputs, and adds it.
@@ -339,34 +321,18 @@ local function load_layer (net, fail, i, layer, inputs)
   if type(activation) ~= "string" or not activations[activation] then
     fail("%s: no activation '%s'", at, tostring(activation))
   end
-  if type(layer.weight) ~= "table" or #layer.weight ~= n then
-    fail("%s: weight: expected %d rows, got %s", at, n,
-         type(layer.weight) == "table" and #layer.weight or
-         described(layer.weight))
-  end
-  for k = 1, n do
-    numbers(fail, format("%s: weight: row %d", at, k), layer.weight[k], inputs)
-  end
-  numbers(fail, at .. ": bias", layer.bias, n)
+  local weight = json_file.tensor(fail, at .. ": weight", layer.weight,
+                                  { n, inputs })
+  local bias = json_file.tensor(fail, at .. ": bias", layer.bias, { n })
   net:dense(n, activation)
   local linear = net.model[#net.model - 1]
-  linear.weight:set(fnn.tensor(layer.weight))
-  linear.bias:set(fnn.tensor(layer.bias))
+  linear.weight:set(weight)
+  linear.bias:set(bias)
 end
 
 -- What is in a file, checked but for its layers.
-local function read_header (fail, text)
-  local ok, t = pcall(json.decode, text)
-  if not ok then fail("%s", t) end
-  if type(t) ~= "table" or t.format ~= file_format then
-    fail("not a network of fnn (expected format '%s', got %s)", file_format,
-         type(t) == "table" and "'" .. tostring(t.format) .. "'" or
-         described(t))
-  end
-  if t.version ~= file_version then
-    fail("version %s of the format (expected %d)", tostring(t.version),
-         file_version)
-  end
+local function read_file (fail, path)
+  local t = json_file.read(path, file_format, file_version, "a network")
   if math_type(t.input_size) ~= "integer" or t.input_size < 1 then
     fail("input_size: expected an integer of 1 or more, got %s",
          tostring(t.input_size))
@@ -385,10 +351,8 @@ function Network:load_json (path)
   if #self.sizes > 0 then
     raise "Network: load_json: this one has layers already"
   end
-  local function fail (text, ...)
-    raise("%s: " .. text, path, ...)
-  end
-  local t = read_header(fail, io.read_text(path))
+  local fail = json_file.failing(path)
+  local t = read_file(fail, path)
   local net = new_network { seed = 0 }:input_size(t.input_size):loss(t.loss)
   for i, layer in ipairs(t.layers) do
     load_layer(net, fail, i, layer, net.sizes[i])

@@ -21,3 +21,8 @@ load "nn/recurrent"   -- RNN, LSTM, GRU
 load "nn/images"      -- pools, resizing, channels dropped out
 load "nn/losses"      -- functions and modules
 load "nn/init"        -- laws of initial weights
+load "nn/positions"   -- rotary, sinusoidal, learned, ALiBi
+load "nn/attention"   -- MultiHeadAttention
+load "nn/transformer" -- layers and stacks of it
+load "nn/kv_cache"    -- what generation has read
+load "nn/vision"      -- VisionTransformer

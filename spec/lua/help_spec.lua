@@ -34,9 +34,19 @@ local function classes()
       end
     end
   end
-  -- of Lua alone
+  -- Those of Lua alone.
   found.Network = getmetatable(fnn.Network()).__index
   found.Decoder = getmetatable(fnn.text.Decoder(print)).__index
+  found.KvCache = getmetatable(fnn.nn.KvCache { length = 1 }).__index
+  for _, name in ipairs { "Transformer", "VisionTransformer" } do
+    found[name] = {}
+    for key, value in pairs(fnn.nn[name]) do
+      if type(value) == "function" and key ~= "init" and key ~= "forward" and
+         key ~= "describe" then
+        found[name][key] = value
+      end
+    end
+  end
   return found
 end
 

@@ -73,4 +73,22 @@ einsum("i,j->ij", { { 3 }, { 4 } }, { { 0 }, { 4 } })
 einsum("bi,ij,bj->b", { { 2, 3 }, { 3, 4 }, { 2, 4 } },
        { { 0, 3 }, { 3, 4 }, { 0, 4 } })
 
+-- Tables of any angles: the derivative does not ask for their law.
+local function rotary(options)
+  return function(x)
+    local as = { dtype = x:dtype(), generator = fnn.Generator(1) }
+    local a = fnn.randn({ 9, 2 }, as):to(x:device())
+    return x:rotary(a:cos(), a:sin(), options)
+  end
+end
+
+add("rotary", "all numbers", { { 2, 3, 2, 4 } }, rotary())
+add("rotary", "a few heads of one", { { 2, 3, 4 } }, rotary())
+add("rotary", "in part, interleaved, from a place on", { { 2, 1, 2, 5 } },
+    rotary { interleaved = true, positions = 7 })
+add("rotary", "in part, at places of its own", { { 2, 3, 6 } }, function(x)
+  local places = fnn.tensor({ 4, 0, 8 }, { dtype = "i64" }):to(x:device())
+  return rotary { positions = places }(x)
+end)
+
 return cases
