@@ -127,6 +127,17 @@ describe("#cuda conv", function ()
     end, { randn(2, 1, 64, 1000) }, { dtypes = { "f32" } })
   end)
 
+  -- The input's gradient of an image whose patches are more: by lines of it.
+  -- Checking all of them takes long.
+  local it_quick = device.caches() and it or pending
+  it_quick("takes large images in lines", function ()
+    local w = randn(2, 1, 64, 3, 3)
+    device.all("lines", function (x)
+      return fnn.conv2d(x, w:to(x:dtype()):to(x:device()),
+                        { padding = 1, stride = { 2, 1 } })
+    end, { randn(1, 1, 64, 126, 240) }, { dtypes = { "f64" } })
+  end)
+
   it("gives nothing for nothing", function ()
     check({ "conv2d", { 0, 3, 4, 4 }, { 2, 3, 3, 3 } }, few)
     check({ "conv1d", { 0, 4, 5 }, { 4, 1, 3 }, { groups = 4 } }, few)

@@ -8,12 +8,7 @@ if not device.there() then return end
 -- The checking build of the emulated card turns the cache off.
 if os.getenv "FNN_CACHE" == "0" then return end
 
--- Where accesses are checked freed blocks are not kept.
-local function caches()
-  fnn.zeros({ 1000 }, { device = "cuda" }):release()
-  return fnn.memory("cuda").idle > 0
-end
-local it_caches = caches() and it or pending
+local it_caches = device.caches() and it or pending
 
 local MB = 1 << 20
 

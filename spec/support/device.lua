@@ -26,6 +26,12 @@ function device.emulated()
   return card ~= nil and card.model == "emulated card"
 end
 
+-- Whether freed blocks are kept: not where accesses are checked.
+function device.caches()
+  fnn.zeros({ 1000 }, { device = device.name }):release()
+  return fnn.memory(device.name).idle > 0
+end
+
 local function is_float(x)
   return x:dtype():match "^b?f%d" ~= nil
 end
