@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "../core/core.h"
+#include "ops.h"
 
 /* Elements of dtype t that one block of 128 bits gives. */
 static int64_t per_block (fnn_Dtype t) { return t == FNN_F64 ? 2 : 4; }
