@@ -264,11 +264,17 @@ static __device__ inline void plain_store (const Work &t, Own<real, M> *o,
 }
 
 /* Two blocks at a time where their registers are not too many. */
-#define PLAIN_BOUNDS(T, WIDE) \
-  __launch_bounds__(PLAIN_THREADS, sizeof(T) > 4 || (WIDE) > 2 ? 1 : 2)
+template <class T, int WIDE, int MAKE> struct PlainBlocks {
+  enum {
+    LARGE = sizeof(T) > 4 || WIDE > 2 || (WIDE > 1 && MAKE == GRAD_K),
+    AT_A_TIME = LARGE ? 1 : 2
+  };
+};
 
 template <class T, int WIDE, int MAKE>
-static __global__ void PLAIN_BOUNDS (T, WIDE) attention_plain(Work t) {
+static __global__ void
+__launch_bounds__ (PLAIN_THREADS, (PlainBlocks<T, WIDE, MAKE>::AT_A_TIME))
+    attention_plain(Work t) {
   typedef Real<T> real;
   typedef Plain<real> P;
   enum { M = P::M };
