@@ -175,6 +175,20 @@ def conv_row(name):
                          "conv_weight": lambda: back(False, True)}[what])
 
 
+def attention_row(name):
+    """attention_WHAT:HEADS,QUERIES,KEYS,SIZE: see rows.lua."""
+    what, sizes = name.split(":")
+    h, m, n, d = map(int, sizes.split(","))
+    q, k = torch.randn(1, h, m, d), torch.randn(1, h, n, d)
+    v, gy = torch.randn(1, h, n, d), torch.randn(1, h, m, d)
+    if what != "attention_all":
+        return without_grad(lambda: F.scaled_dot_product_attention(
+            q, k, v, is_causal=what == "attention_causal"))
+    leaves = [x.requires_grad_() for x in (q, k, v)]
+    return repeat(lambda: torch.autograd.grad(
+        F.scaled_dot_product_attention(*leaves), leaves, gy))
+
+
 def product_row(name):
     """matmul_DTYPE:SIZE: see rows.lua."""
     kind, size = name.split(":")
@@ -204,6 +218,7 @@ for line in sys.stdin:
     name, seconds = line.split()
     if name not in ready:
         ready[name] = (conv_row if name.startswith("conv_") else
+                       attention_row if name.startswith("attention_") else
                        product_row if ":" in name else rows.get)(name)
         if name in rows:
             ready[name] = ready[name]()

@@ -145,10 +145,11 @@ static void tile_end (const Job *g, Tile *t, int64_t b, int64_t h,
   }
   for (int l = 0; l < WIDTH; l++) one[l] = 1;
   if (!t->begun) memset(t->gq, 0, (size_t)(g->d * SPAN) * sizeof(real));
-  for (int64_t r = 0; r < t->rows; r += WIDTH)
+  for (int64_t r = 0; r < t->rows; r += WIDTH) {
+    int64_t some = min64(WIDTH, t->rows - r);
     CPU(attention_unpack)
-    (t->gq + r * g->d, min64(WIDTH, t->rows - r), g->d, one, to + r * stride,
-     stride);
+    (t->gq + r * g->d, some, g->d, one, to + r * stride, stride);
+  }
 }
 
 /* }====================================================== */
