@@ -138,6 +138,36 @@ local function conv_row(name)
   end
 end
 
+-- Attention, named by what is timed and its sizes: attention_WHAT:HEADS,
+-- QUERIES,KEYS,SIZE.  WHAT: forward, causal, or all, with the gradients.
+local function attention_row(name)
+  local what, list = name:match "^attention_(%a+):(.*)$"
+  local v = {}
+  for s in (list or ""):gmatch "%d+" do v[#v + 1] = math.tointeger(s) end
+  if #v ~= 4 then return nil end
+  local h, m, n, d = table.unpack(v)
+  local q, k = fnn.randn(1, h, m, d), fnn.randn(1, h, n, d)
+  local values, gy = fnn.randn(1, h, n, d), fnn.randn(1, h, m, d)
+  local o = { causal = what == "causal" }
+  if what ~= "all" then
+    return function (count)
+      fnn.no_grad(function ()
+        for _ = 1, count do
+          q:scaled_dot_product_attention(k, values, o):release()
+        end
+      end)
+    end
+  end
+  local p = { fnn.Param(q), fnn.Param(k), fnn.Param(values) }
+  return function (count)
+    for _ = 1, count do
+      local y = p[1]:scaled_dot_product_attention(p[2], p[3])
+      for _, g in ipairs(fnn.grad(y, p, { gradient = gy })) do g:release() end
+      y:release()
+    end
+  end
+end
+
 -- Square products: matmul_DTYPE:SIZE.
 local function product_row(name)
   local dtype, n = name:match "^matmul_(%w+):(%d+)$"
@@ -216,8 +246,9 @@ end
 local ready = {}
 for line in io.lines() do
   local name, seconds = line:match "^(%S+) (%S+)$"
-  ready[name] = ready[name] or conv_row(name) or product_row(name) or
-                sample_row(name) or recurrent_row(name) or rows[name]()
+  ready[name] = ready[name] or conv_row(name) or attention_row(name) or
+                product_row(name) or sample_row(name) or recurrent_row(name) or
+                rows[name]()
   print(("%.9g"):format(measure(ready[name], tonumber(seconds))))
   io.flush()
 end

@@ -235,6 +235,20 @@ def sample_row(name):
     }[how])
 
 
+def attention_row(name):
+    """attention_WHAT:HEADS,QUERIES,KEYS,SIZE: see rows.lua."""
+    what, sizes = name.split(":")
+    h, m, n, d = map(int, sizes.split(","))
+    q, k = torch.randn(1, h, m, d), torch.randn(1, h, n, d)
+    v, gy = torch.randn(1, h, n, d), torch.randn(1, h, m, d)
+    if what != "attention_all":
+        return without_grad(lambda: F.scaled_dot_product_attention(
+            q, k, v, is_causal=what == "attention_causal"))
+    leaves = [x.requires_grad_() for x in (q, k, v)]
+    return repeat(lambda: torch.autograd.grad(
+        F.scaled_dot_product_attention(*leaves), leaves, gy))
+
+
 def product_row(name):
     """matmul_DTYPE:SIZE: see rows.lua."""
     kind, size = name.split(":")
@@ -282,6 +296,7 @@ for line in sys.stdin:
         ready[name] = (conv_row if name.startswith("conv_") else
                        sample_row if name.startswith("sample_") else
                        recurrent_row if "_step:" in name else
+                       attention_row if name.startswith("attention_") else
                        product_row if ":" in name else rows.get)(name)
         if name in rows:
             ready[name] = ready[name]()

@@ -101,6 +101,18 @@ for _, row in ipairs {
   ROWS[#ROWS + 1] = { row, ms, ratio = 1, text = (row:gsub("_step:", " ")) }
 end
 
+-- Attention: the sizes of rows.lua, and the ratio.
+for _, row in ipairs {
+  { "forward", "8,4096,4096,40", 1.1 }, { "forward", "8,1024,1024,64", 1.1 },
+  { "forward", "8,4096,77,40", 1.1 }, { "causal", "8,1024,1024,64", 1.1 },
+  { "forward", "12,1,4096,64", 1 }, { "all", "8,4096,4096,40", 1.1 },
+  { "all", "8,1024,1024,64", 1.1 },
+} do
+  local name = ("attention_%s:%s"):format(row[1], row[2])
+  ROWS[#ROWS + 1] = { name, ms, ratio = row[3],
+                      text = ("attention %s %s"):format(row[1], row[2]) }
+end
+
 -- ---------------------------------------------------------------------------
 -- Options
 -- ---------------------------------------------------------------------------

@@ -155,8 +155,8 @@ static void panel_end (const Job *g, Panel *p, int64_t b, int64_t h) {
   for (int l = 0; l < WIDTH; l++)
     factor[l] = p->sum[l] == 0 ? 0 : 1 / p->sum[l];
   if (!p->begun) memset(p->o, 0, (size_t)(g->e * WIDTH) * sizeof(real));
-  CPU(attention_unpack)
-  (p->o, p->rows, g->e, factor, to + p->i * y->stride[2], y->stride[2]);
+  to += p->i * y->stride[2];
+  CPU(attention_unpack)(p->o, p->rows, g->e, factor, to, y->stride[2]);
   if (g->lse == NULL) return;
   real *lse = (real *)tensor_data(g->lse) + (b * g->heads + h) * g->m + p->i;
   for (int64_t l = 0; l < p->rows; l++)

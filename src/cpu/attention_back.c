@@ -22,8 +22,8 @@
 #endif
 
 enum {
-  SPAN = 64, /* queries of a tile: one panel or more */
-  KEYS = 64, /* of a block */
+  SPAN = 4 * WIDTH, /* queries of a tile */
+  KEYS = 64,        /* of a block */
   PARTS = 8,
   PART_LEAST = 256,     /* keys */
   TASKS = 32,           /* that there should be, for many threads */
@@ -145,10 +145,11 @@ static void tile_end (const Job *g, Tile *t, int64_t b, int64_t h,
   }
   for (int l = 0; l < WIDTH; l++) one[l] = 1;
   if (!t->begun) memset(t->gq, 0, (size_t)(g->d * SPAN) * sizeof(real));
-  for (int64_t r = 0; r < t->rows; r += WIDTH)
+  for (int64_t r = 0; r < t->rows; r += WIDTH) {
+    int64_t some = min64(WIDTH, t->rows - r);
     CPU(attention_unpack)
-    (t->gq + r * g->d, min64(WIDTH, t->rows - r), g->d, one, to + r * stride,
-     stride);
+    (t->gq + r * g->d, some, g->d, one, to + r * stride, stride);
+  }
 }
 
 /* }====================================================== */
@@ -165,27 +166,31 @@ typedef struct Keys {
   int64_t ldk, ldv;
 } Keys;
 
-/* x (n, lanes) = 2^(x - log), which rounding must not make more than 1. */
-static void weigh (real *x, int64_t n, const real *log, int64_t lanes) {
-  for (int64_t l = 0; l < lanes; l += VEC) {
-    vec most = vec_load(log + l);
-    for (int64_t j = 0; j < n; j++) {
-      real *to = x + j * SPAN + l;
-      vec_store(to, vec_exp2(-vec_max((vec){ 0 }, most - vec_load(to))));
-    }
-  }
+/* p = 2^(p - log), which rounding must not make more than 1. */
+VEC_INLINE vec weight (vec p, vec log) {
+  return vec_exp2(-vec_max((vec){ 0 }, log - p));
 }
 
-/* ds = p (ds - delta) */
-static void slope (real *ds, const real *p, int64_t n, const real *delta,
-                   int64_t lanes) {
+/* p (n, lanes) from scores, and ds = p (ds - delta).  Dropout comes between,
+** which keep holds. */
+static void weigh (real *p, real *ds, int64_t n, const Tile *t, int64_t r,
+                   int64_t lanes, const real *keep) {
   for (int64_t l = 0; l < lanes; l += VEC) {
-    vec d = vec_load(delta + l);
-    for (int64_t j = 0; j < n; j++) {
-      int64_t o = j * SPAN + l;
-      vec_store(ds + o, vec_load(p + o) * (vec_load(ds + o) - d));
+    vec log = vec_load(t->log + r + l), delta = vec_load(t->delta + r + l);
+    for (int64_t o = l; o < n * SPAN; o += SPAN) {
+      vec w = weight(vec_load(p + o), log);
+      if (keep == NULL) vec_store(ds + o, w * (vec_load(ds + o) - delta));
+      vec_store(p + o, w);
     }
   }
+  if (keep == NULL) return;
+  CPU(attention_drop)(lanes, n, ds, SPAN, keep);
+  for (int64_t l = 0; l < lanes; l += VEC) {
+    vec delta = vec_load(t->delta + r + l);
+    for (int64_t o = l; o < n * SPAN; o += SPAN)
+      vec_store(ds + o, vec_load(p + o) * (vec_load(ds + o) - delta));
+  }
+  CPU(attention_drop)(lanes, n, p, SPAN, keep);
 }
 
 /* What the queries of a panel do not see. */
@@ -218,19 +223,14 @@ static void panel (const Job *g, const Scores *s, Tile *t, const Keys *b,
                 .alpha = 1 };
     CPU(gemm_block)(&c);
     CPU(attention_bias)(s, i, rows, b->j, n, p, SPAN, t->buf);
-    weigh(p, n, t->log + r, lanes);
     c.k = g->e;
     c.a = b->v;
     c.a_row = b->ldv;
     c.b = t->g + r * g->e;
     c.c = ds;
     CPU(gemm_block)(&c);
-    if (s->keep != 0) {
-      CPU(attention_keep)(s, i, rows, b->j, n, t->buf);
-      CPU(attention_drop)(rows, n, ds, SPAN, t->buf);
-    }
-    slope(ds, p, n, t->delta + r, lanes);
-    if (s->keep != 0) CPU(attention_drop)(rows, n, p, SPAN, t->buf);
+    if (s->keep != 0) CPU(attention_keep)(s, i, rows, b->j, n, t->buf);
+    weigh(p, ds, n, t, r, lanes, s->keep != 0 ? t->buf : NULL);
   }
 }
 

@@ -45,7 +45,8 @@ __attribute__((noinline)) static vec last_lanes (Source s, const void *row,
 ** =======================================================
 */
 
-/* x[r][j] for `rows` queries, `deep` apart, and n keys from key on. */
+/* x[r][j] for `rows` queries, `deep` apart, and n keys from key on.  Those after
+** them are asked for: memory's own prefetching stops at each page. */
 VEC_INLINE void dots (const real *q, int64_t deep, const void *key,
                       int64_t stride, int64_t d, int64_t n, real (*x)[KEYS],
                       const int rows, Source s) {
@@ -64,6 +65,7 @@ VEC_INLINE void dots (const real *q, int64_t deep, const void *key,
       VEC_UNROLL
       for (int c = 0; c < cols; c++) {
         vec u = vec_from(s, at[c], i);
+        __builtin_prefetch(source_at(s, at[c], cols * stride + i));
         VEC_UNROLL
         for (int r = 0; r < rows; r++) sum[c * rows + r] += w[r] * u;
       }
