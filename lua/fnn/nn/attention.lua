@@ -154,7 +154,7 @@ local function as_heads (x, n, size)
   return x:unflatten(-1, { n, size }):transpose(2, 3)
 end
 
-local function check_input (self, what, x, size)
+local function check_input (what, x, size)
   if not positions.is_tensor(x) then
     raise("MultiHeadAttention: %s: expected a tensor, got %s", what,
           described(x))
@@ -197,8 +197,8 @@ end
 -- The same where it attends a memory.
 local function of_memory (self, x, memory, o)
   local values = o.value or memory
-  check_input(self, "memory", memory, self.key.weight:size(2))
-  check_input(self, "value", values, self.value.weight:size(2))
+  check_input("memory", memory, self.key.weight:size(2))
+  check_input("value", values, self.value.weight:size(2))
   local key_mask = o.key_mask or nil
   if key_mask then
     key_mask = positions.keep_mask("MultiHeadAttention", "key_mask", key_mask,
@@ -220,7 +220,7 @@ function MHA:forward (x, memory, options)
     memory, options = nil, memory
   end
   local o = module.options("MultiHeadAttention", options, call_defaults)
-  check_input(self, "input", x, self.embed)
+  check_input("input", x, self.embed)
   local causal = memory == nil and self.causal
   if options and options.causal ~= nil then causal = options.causal end
   local q, k, v, keep
