@@ -41,20 +41,20 @@ local defaults = {
 }
 
 -- A Rotary as an option tells it: true, its options, or one to share.
-function attention.rotary_of (option, head_dim)
+function attention.rotary_of (class, option, head_dim)
   if not option or kind_of(option) == "module" then return option or nil end
   if option == true then return nn.Rotary(head_dim) end
   if type(option) ~= "table" or getmetatable(option) then
-    raise("option 'rotary': expected true, its options or an nn.Rotary, " ..
-          "got %s", described(option))
+    raise("%s: option 'rotary': expected true, its options or an nn.Rotary, " ..
+          "got %s", class, described(option))
   end
   return nn.Rotary(head_dim, option)
 end
 
-function attention.alibi_of (option, heads)
+function attention.alibi_of (class, option, heads)
   if not option or kind_of(option) == "module" then return option or nil end
   if option ~= true then
-    raise("option 'alibi': expected true or an nn.Alibi, got %s",
+    raise("%s: option 'alibi': expected true or an nn.Alibi, got %s", class,
           described(option))
   end
   return nn.Alibi(heads)
@@ -124,8 +124,8 @@ function MHA:init (embed, heads, options, ...)
   self.value = nn.Linear(o.vdim or o.kdim or embed, groups * size, linear)
   self.output = nn.Linear(heads * size, embed, linear)
   draw_weights(self, like)
-  self.rotary = attention.rotary_of(o.rotary, size)
-  self.alibi = attention.alibi_of(o.alibi, heads)
+  self.rotary = attention.rotary_of(self.__name, o.rotary, size)
+  self.alibi = attention.alibi_of(self.__name, o.alibi, heads)
 end
 
 function MHA:describe ()

@@ -64,8 +64,8 @@ end
 -- What layers of one stack share: a Rotary, an Alibi.
 local function share (class, o, embed, heads)
   local size = attention.head_dim(class, embed, heads, o.head_dim)
-  o.rotary = attention.rotary_of(o.rotary, size) or false
-  o.alibi = attention.alibi_of(o.alibi, heads) or false
+  o.rotary = attention.rotary_of(class, o.rotary, size) or false
+  o.alibi = attention.alibi_of(class, o.alibi, heads) or false
 end
 
 -- Options of a layer among those of what holds it.
