@@ -186,6 +186,31 @@ describe("on cuda", function()
     end
   end)
 
+  it("a recorded step learns what one by one do", function()
+    local function losses(wrap)
+      local m = drawn(function()
+        return nn.TransformerEncoder(16, 4, 2, {
+          ff = 24, causal = true, rotary = true, dropout = 0 })
+      end):to(device.name)
+      local opt = fnn.optim.SGD(m:parameters(), { lr = 0.05 })
+      local step = wrap(function(y, k)
+        opt:zero_grad()
+        local loss = nn.mse(m(y, { key_mask = k }), y)
+        loss:backward()
+        opt:step()
+        return loss
+      end)
+      local list = {}
+      for i = 1, 6 do
+        list[i] = step(x:to(device.name), keep:to(device.name)):item()
+      end
+      return list
+    end
+    local want = losses(function(f) return f end)
+    assert.same(want, losses(fnn.graph_step))
+    assert.is_true(want[6] < want[1])
+  end)
+
   it("the vision transformer learns there", function()
     local m = nn.VisionTransformer {
       image_size = 4, patch = 2, channels = 1, classes = 2, dim = 8, depth = 1,

@@ -172,6 +172,12 @@ describe("MultiHeadAttention", function ()
           function () m(x, { mask = fnn.ones(3, 4):to("bool") }) end)
     fails("unknown option 'keymask' (did you mean 'key_mask'?)",
           function () m(x, { keymask = 1 }) end)
+    fails("MultiHeadAttention: option 'rotary': expected true, its options " ..
+          "or an nn.Rotary, got a number",
+          function () nn.MultiHeadAttention(8, 2, { rotary = 3 }) end)
+    fails("TransformerEncoder: option 'alibi': expected true or an " ..
+          "nn.Alibi, got a number",
+          function () nn.TransformerEncoder(8, 2, 1, { alibi = 3 }) end)
     fails("option 'dropout': expected 0 to 1, got 2",
           function () nn.MultiHeadAttention(8, 2, { dropout = 2 }) end)
   end)

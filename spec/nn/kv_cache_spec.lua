@@ -270,7 +270,7 @@ describe("KvCache", function ()
 
   it("drops nothing out, also in training", function ()
     local m = lm { rotary = true, dropout = 0.5 }
-    local layer = m.blocks.layers[1].self_attn:train()
+    local layer = m.blocks.layers[1]:train()
     local x = numbers(2, 1, 4, 16)
     fnn.no_grad(function ()
       local a = layer(x, { cache = nn.KvCache { length = 4 } })

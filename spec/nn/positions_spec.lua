@@ -174,7 +174,8 @@ describe("positions that are added", function ()
           function () nn.LearnedPositions(5, 2)(fnn.zeros(2, 3)) end)
     fails("SinusoidalPositions: dim: expected an even number, got 5",
           function () nn.SinusoidalPositions(5) end)
-    fails("positions: expected an integer or a tensor of them, got a string",
+    fails("option 'positions': expected an integer or a tensor of them, " ..
+          "got a string",
           function () nn.SinusoidalPositions(4)(fnn.zeros(1, 2, 4),
                                                 { positions = "2" }) end)
   end)

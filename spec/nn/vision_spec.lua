@@ -99,8 +99,18 @@ describe("VisionTransformer", function ()
           function () small():load_json(path) end)
     local text = fnn.io.read_text(path)
     fnn.io.write_text(path, (text:gsub('"head.bias":%[', '"head.bias":[1,')))
-    fails("head.bias: expected 2 numbers, got 3",
+    fails("head.bias: expected 2 of them, got 3",
           function () nn.load_vision_transformer(path) end)
+    fails("head.bias: expected 2 numbers, got 3",
+          function () other:load_json(path) end)
+    for name, why in pairs {
+      dim = "embed.weight: expected 1000000000 of them, got 8",
+      depth = "encoder.layers.1.norm1.weight: expected 8 of them, got nil",
+    } do
+      fnn.io.write_text(path, (text:gsub('"' .. name .. '":%d+',
+                                         '"' .. name .. '":1000000000')))
+      fails(why, function () nn.load_vision_transformer(path) end)
+    end
     fnn.io.write_text(path, '{"format":"fnn.network","version":1}')
     fails("not a vision transformer of fnn (expected format " ..
           "'fnn.vision_transformer', got 'fnn.network')",

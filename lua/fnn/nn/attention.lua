@@ -41,20 +41,20 @@ local defaults = {
 }
 
 -- A Rotary as an option tells it: true, its options, or one to share.
-function attention.rotary_of (option, head_dim)
+function attention.rotary_of (class, option, head_dim)
   if not option or kind_of(option) == "module" then return option or nil end
   if option == true then return nn.Rotary(head_dim) end
   if type(option) ~= "table" or getmetatable(option) then
-    raise("option 'rotary': expected true, its options or an nn.Rotary, " ..
-          "got %s", described(option))
+    raise("%s: option 'rotary': expected true, its options or an nn.Rotary, " ..
+          "got %s", class, described(option))
   end
   return nn.Rotary(head_dim, option)
 end
 
-function attention.alibi_of (option, heads)
+function attention.alibi_of (class, option, heads)
   if not option or kind_of(option) == "module" then return option or nil end
   if option ~= true then
-    raise("option 'alibi': expected true or an nn.Alibi, got %s",
+    raise("%s: option 'alibi': expected true or an nn.Alibi, got %s", class,
           described(option))
   end
   return nn.Alibi(heads)
@@ -124,8 +124,8 @@ function MHA:init (embed, heads, options, ...)
   self.value = nn.Linear(o.vdim or o.kdim or embed, groups * size, linear)
   self.output = nn.Linear(heads * size, embed, linear)
   draw_weights(self, like)
-  self.rotary = attention.rotary_of(o.rotary, size)
-  self.alibi = attention.alibi_of(o.alibi, heads)
+  self.rotary = attention.rotary_of(self.__name, o.rotary, size)
+  self.alibi = attention.alibi_of(self.__name, o.alibi, heads)
 end
 
 function MHA:describe ()
@@ -154,7 +154,7 @@ local function as_heads (x, n, size)
   return x:unflatten(-1, { n, size }):transpose(2, 3)
 end
 
-local function check_input (self, what, x, size)
+local function check_input (what, x, size)
   if not positions.is_tensor(x) then
     raise("MultiHeadAttention: %s: expected a tensor, got %s", what,
           described(x))
@@ -197,8 +197,8 @@ end
 -- The same where it attends a memory.
 local function of_memory (self, x, memory, o)
   local values = o.value or memory
-  check_input(self, "memory", memory, self.key.weight:size(2))
-  check_input(self, "value", values, self.value.weight:size(2))
+  check_input("memory", memory, self.key.weight:size(2))
+  check_input("value", values, self.value.weight:size(2))
   local key_mask = o.key_mask or nil
   if key_mask then
     key_mask = positions.keep_mask("MultiHeadAttention", "key_mask", key_mask,
@@ -220,7 +220,7 @@ function MHA:forward (x, memory, options)
     memory, options = nil, memory
   end
   local o = module.options("MultiHeadAttention", options, call_defaults)
-  check_input(self, "input", x, self.embed)
+  check_input("input", x, self.embed)
   local causal = memory == nil and self.causal
   if options and options.causal ~= nil then causal = options.causal end
   local q, k, v, keep

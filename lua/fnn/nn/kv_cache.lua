@@ -90,12 +90,14 @@ function Cache:positions (length, key_mask, layer)
   local rows = held + length
   if not key_mask and not self.keep then return held, rows end
   local p = self.places  -- the layers of one pass ask for the same
-  if p and p.held == held and p.length == length and p.mask == key_mask then
+  if p and p.held == held and p.length == length and
+     rawequal(p.mask, key_mask) then
     return p.value, rows
   end
-  local before = self.keep and held > 0 and
-                 self.keep:narrow(2, 1, held):to("i64"):sum(2, { keepdim = true }) or
-                 held
+  local before = held
+  if self.keep and held > 0 then
+    before = self.keep:narrow(2, 1, held):to("i64"):sum(2, { keepdim = true })
+  end
   local value
   if key_mask then
     value = positions.counted(key_mask, before)
@@ -122,7 +124,7 @@ local function new_slot (self, layer, new)
     raise("KvCache: it is for %d layers, and this is one more", self.layers)
   end
   for _, other in ipairs(self.slots) do
-    if other.held ~= new then
+    if other.held > 0 and other.held ~= new then
       raise("KvCache: a layer that has not seen the %d tokens before: clear " ..
             "the cache", other.held - new)
     end

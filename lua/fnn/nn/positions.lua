@@ -104,8 +104,8 @@ function positions.of (o, length, layer)
   if given then
     if math_type(given) == "integer" then return given, given + length end
     if kind_of(given) ~= "tensor" then
-      raise("positions: expected an integer or a tensor of them, got %s",
-            described(given))
+      raise("option 'positions': expected an integer or a tensor of them, " ..
+            "got %s", described(given))
     end
     if given:numel() == 0 then return given, 1 end
     return given, given:max():item() + 1

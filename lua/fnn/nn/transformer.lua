@@ -64,8 +64,8 @@ end
 -- What layers of one stack share: a Rotary, an Alibi.
 local function share (class, o, embed, heads)
   local size = attention.head_dim(class, embed, heads, o.head_dim)
-  o.rotary = attention.rotary_of(o.rotary, size) or false
-  o.alibi = attention.alibi_of(o.alibi, heads) or false
+  o.rotary = attention.rotary_of(class, o.rotary, size) or false
+  o.alibi = attention.alibi_of(class, o.alibi, heads) or false
 end
 
 -- Options of a layer among those of what holds it.
@@ -104,16 +104,23 @@ local function make_feed_forward (self, embed, o)
   self.linear2 = nn.Linear(ff, embed, options)
 end
 
-local function feed_forward (self, x)
+local function keep_all (x) return x end
+
+-- What a call drops out by: with a cache, nothing.
+local function dropped (self, options)
+  return options and options.cache and keep_all or self.dropout
+end
+
+local function feed_forward (self, x, drop)
   local h = self.linear1(x)
   h = h[activations[self.activation]](h)
-  return self.linear2(self.dropout(h))
+  return self.linear2(drop(h))
 end
 
 -- x with what f makes of it added.
-local function residual (self, norm, x, f)
-  if self.norm_first then return x + self.dropout(f(norm(x))) end
-  return norm(x + self.dropout(f(x)))
+local function residual (self, norm, x, drop, f)
+  if self.norm_first then return x + drop(f(norm(x))) end
+  return norm(x + drop(f(x)))
 end
 
 -- The norms, and what is dropped out between the parts.
@@ -149,11 +156,12 @@ end
 
 -- x (batch, length, embed); options as MultiHeadAttention's
 function EncoderLayer:forward (x, options)
-  x = residual(self, self.norm1, x, function (h)
+  local drop = dropped(self, options)
+  x = residual(self, self.norm1, x, drop, function (h)
     return self.self_attn(h, options or {})
   end)
-  return residual(self, self.norm2, x, function (h)
-    return feed_forward(self, h)
+  return residual(self, self.norm2, x, drop, function (h)
+    return feed_forward(self, h, drop)
   end)
 end
 
@@ -183,16 +191,17 @@ end
 function DecoderLayer:forward (x, memory, options)
   local o = module.options("TransformerDecoderLayer", options,
                            decoder_defaults)
-  x = residual(self, self.norm1, x, function (h)
+  local drop = dropped(self, o)
+  x = residual(self, self.norm1, x, drop, function (h)
     return self.self_attn(h, positions.only(o, "mask", "key_mask", "cache",
                                             "positions"))
   end)
-  x = residual(self, self.norm2, x, function (h)
+  x = residual(self, self.norm2, x, drop, function (h)
     return self.multihead_attn(h, memory, {
       mask = o.cross_mask, key_mask = o.memory_mask, cache = o.cache })
   end)
-  return residual(self, self.norm3, x, function (h)
-    return feed_forward(self, h)
+  return residual(self, self.norm3, x, drop, function (h)
+    return feed_forward(self, h, drop)
   end)
 end
 

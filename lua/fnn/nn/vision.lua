@@ -12,7 +12,8 @@ local module = load "nn/module"
 local positions = load "nn/positions"
 
 local error, ipairs, pairs, pcall = error, ipairs, pairs, pcall
-local type, format = type, string.format
+local tostring, type = tostring, type
+local format, tointeger = string.format, math.tointeger
 local raise, described = module.raise, module.described
 local count, shape_text = positions.count, positions.shape_text
 
@@ -180,6 +181,25 @@ function ViT:load_json (path)
   return self
 end
 
+-- Raises unless there are weights of the sizes that the options tell: before
+-- a file has us ask for more memory than it fills.
+local function check_sizes (fail, o, weights)
+  local function check (name, n)
+    local list = weights[name]
+    if type(list) ~= "table" or #list ~= n then
+      fail("%s: expected %s of them, got %s", name, tostring(n),
+           type(list) == "table" and #list or described(list))
+    end
+  end
+  check("embed.weight", o.dim)
+  check("head.bias", o.classes)
+  for i = 0, (tointeger(o.depth) or 0) - 1 do
+    local layer = format("encoder.layers.%d.", i)
+    check(layer .. "norm1.weight", o.dim)
+    check(layer .. "linear1.bias", o.ff)
+  end
+end
+
 -- nn.load_vision_transformer(path): a model from such a file.
 function nn.load_vision_transformer (path)
   local json_file = load "json_file"
@@ -189,6 +209,7 @@ function nn.load_vision_transformer (path)
   if type(t.options) ~= "table" then
     fail("options: expected an object, got %s", described(t.options))
   end
+  check_sizes(fail, t.options, type(t.weights) == "table" and t.weights or {})
   return ViT(t.options):load_json(path)
 end
 
