@@ -162,7 +162,9 @@ local function attention_row(name)
   return function (count)
     for _ = 1, count do
       local y = leaves[1]:scaled_dot_product_attention(leaves[2], leaves[3])
-      for _, g in ipairs(fnn.grad(y, leaves, { gradient = gy })) do g:release() end
+      for _, g in ipairs(fnn.grad(y, leaves, { gradient = gy })) do
+        g:release()
+      end
       y:release()
     end
   end
