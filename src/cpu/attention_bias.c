@@ -45,6 +45,10 @@ VEC_INLINE real bias_of (real x) {
   return y < -MOST && x >= -MOST ? -MOST : y;
 }
 
+VEC_INLINE real bias_of_bool (int seen) {
+  return seen != 0 ? 0 : -(real)INFINITY;
+}
+
 /*
 ** {======================================================
 ** Rows
@@ -57,11 +61,12 @@ static void mask_row (const Scores *s, int64_t i, int64_t j, int64_t n,
                       real *x) {
   int64_t at = i * s->row + j * s->col, col = s->col;
   if (s->binary) {
-    const bool *p = (const bool *)s->mask + at;
+    const uint8_t *p = (const uint8_t *)s->mask + at;
     if (col == 1) {
-      for (int64_t l = 0; l < n; l++) x[l] += p[l] ? 0 : -(real)INFINITY;
+      _Pragma("omp simd") for (int64_t l = 0; l < n; l++) x[l] +=
+          bias_of_bool(p[l]);
     } else {
-      for (int64_t l = 0; l < n; l++) x[l] += p[l * col] ? 0 : -(real)INFINITY;
+      for (int64_t l = 0; l < n; l++) x[l] += bias_of_bool(p[l * col]);
     }
     return;
   }
@@ -90,10 +95,11 @@ void CPU (attention_bias_row)(const Scores *s, int64_t i, int64_t j, int64_t n,
 /* The words of a few blocks of Philox, in a loop that becomes vectors. */
 enum { BLOCKS = 64, WORDS = 4 * BLOCKS };
 
-static void make_words (uint32_t *to, const Draw *d, uint64_t first) {
+static void make_words (uint32_t *to, const Draw *d, uint64_t first,
+                        uint32_t blocks) {
   const uint32_t key[2] = { (uint32_t)d->seed, (uint32_t)(d->seed >> 32) };
   uint64_t start = d->counter + first;
-  for (uint32_t i = 0; i < BLOCKS; i++) {
+  for (uint32_t i = 0; i < blocks; i++) {
     uint64_t at = start + i;
     uint32_t c[4] = { (uint32_t)at, (uint32_t)(at >> 32), 0, 0 };
     philox_block(key, c);
@@ -104,6 +110,8 @@ static void make_words (uint32_t *to, const Draw *d, uint64_t first) {
 void CPU (attention_keep_row)(const Scores *s, int64_t i, int64_t j, int64_t n,
                               real *x) {
   uint64_t at = s->first + (uint64_t)i * (uint64_t)s->n + (uint64_t)j;
+  const uint32_t least = s->least;
+  const real keep = s->keep;
   uint32_t words[WORDS];
   if (s->none) {
     memset(x, 0, (size_t)n * sizeof *x);
@@ -111,9 +119,9 @@ void CPU (attention_keep_row)(const Scores *s, int64_t i, int64_t j, int64_t n,
   }
   for (int64_t done = 0; done < n;) {
     int64_t skip = (int64_t)(at % 4), count = min64(WORDS - skip, n - done);
-    make_words(words, &s->draw, at / 4);
+    make_words(words, &s->draw, at / 4, (uint32_t)divide_up(skip + count, 4));
     for (int64_t l = 0; l < count; l++)
-      x[done + l] = words[skip + l] >= s->least ? s->keep : 0;
+      x[done + l] = words[skip + l] >= least ? keep : 0;
     done += count;
     at += (uint64_t)count;
   }

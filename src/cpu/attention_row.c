@@ -45,8 +45,8 @@ __attribute__((noinline)) static vec last_lanes (Source s, const void *row,
 ** =======================================================
 */
 
-/* x[r][j] for `rows` queries, `deep` apart, and n keys from key on.  Those after
-** them are asked for: memory's own prefetching stops at each page. */
+/* x[r][j] for `rows` queries, `deep` apart, and n keys from key on.  Those
+** that follow are asked for: the hardware's own foresight ends with a page. */
 VEC_INLINE void dots (const real *q, int64_t deep, const void *key,
                       int64_t stride, int64_t d, int64_t n, real (*x)[KEYS],
                       const int rows, Source s) {

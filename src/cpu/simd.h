@@ -92,10 +92,12 @@ VEC_INLINE vec vec_finite_floor (vec v) {
   return (vec)((vec_bits)v & ~(vec_bits)(v == vec_set(-(real)INFINITY)));
 }
 
-/* 2^x for x <= 0 or little above, 0 where that is no normal number; NaN of
-** NaN.  x is rounded to an integer by a number so large that the integer is
-** left in the low bits of the sum; the rest, at most 1/2, goes through a
-** polynomial, of minimal error for floats (9e-8) and Taylor's for doubles. */
+/* 2^x - tiny for x <= 0 or little above, 0 where that would be negative; NaN
+** of NaN.  tiny, which no other result notices, is so large that products with
+** what is left are no subnormal numbers, which are slow.
+** x is rounded to an integer by a number so large that the integer is left in
+** the low bits of the sum; the rest, at most 1/2, goes through a polynomial, of
+** minimal error for floats (9e-8) and Taylor's for doubles. */
 VEC_INLINE vec vec_exp2 (vec x) {
 #ifdef CPU_DOUBLE
   const real magic = 6755399441055744.0; /* 1.5 2^52 */
@@ -114,20 +116,22 @@ VEC_INLINE vec vec_exp2 (vec x) {
                             1 };
   const real unit = 0.69314718055994530942;
   vec p = vec_set(1 / 6227020800.0);
-  enum { BIAS = 1023, SHIFT = 52 };
+  const real tiny = 0x1p-900;
+  enum { BIAS = 1023, SHIFT = 52, LEAST = -900 };
 #else
   const real magic = 12582912; /* 1.5 2^23 */
   static const real c[] = { 1.339887e-3f, 9.618437e-3f, 5.550332e-2f,
                             2.402265e-1f, 6.931472e-1f, 1 };
   const real unit = 1;
   vec p = vec_set(1.535336e-4f);
-  enum { BIAS = 127, SHIFT = 23 };
+  const real tiny = 0x1p-90f;
+  enum { BIAS = 127, SHIFT = 23, LEAST = -90 };
 #endif
-  x = vec_max(vec_set(-BIAS), x);
+  x = vec_max(vec_set(LEAST), x);
   vec t = x + magic, r = (x - (t - magic)) * unit;
   _Pragma("GCC unroll 16") for (int i = 0; i < countof(c); i++) p =
       p * r + c[i];
-  return p * (vec)(((vec_bits)t + BIAS) << SHIFT);
+  return p * (vec)(((vec_bits)t + BIAS) << SHIFT) - tiny;
 }
 
 /* Sum of the lanes, always in the same order. */

@@ -4,6 +4,15 @@ local fnn = require "fnn"
 
 local cases = {}
 
+-- Options with tensors where x is.
+local function there(o, x)
+  local copy = {}
+  for name, value in pairs(o or {}) do
+    copy[name] = fnn.is_tensor(value) and value:to(x:device()) or value
+  end
+  return copy
+end
+
 -- Query, key and value (batch, heads or groups, length, size).
 local function add(options, q, k, v, o, more)
   local case = {
@@ -12,8 +21,8 @@ local function add(options, q, k, v, o, more)
     empty = { { 0, table.unpack(q, 2) }, { 0, table.unpack(k, 2) },
               { 0, table.unpack(v, 2) } },
     f = function(x, y, z)
-      return x:scaled_dot_product_attention(y, z, type(o) == "function" and
-                                                  o() or o)
+      local made = type(o) == "function" and o() or o
+      return x:scaled_dot_product_attention(y, z, there(made, x))
     end,
   }
   for name, value in pairs(more or {}) do case[name] = value end
