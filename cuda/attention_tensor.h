@@ -20,6 +20,7 @@ template <int D, int MAKE> struct Tiles {
            : D <= 128 ? 32
                       : 16,
     STAGES = D > 128 && has_slopes(MAKE) ? 1 : 2,
+    AT_A_TIME = D > 128 ? 2 : 3, /* blocks that registers are left for */
     PITCH = D + 8,
     OWN = TENSOR_ROWS * PITCH,
     OTHER = COLS * PITCH,
@@ -335,7 +336,8 @@ tile_take (const Work &t, const Spot &s, const Walk &walk, const H *x,
 }
 
 template <class H, int D, int MAKE>
-static __global__ void __launch_bounds__ (TENSOR_THREADS)
+static __global__ void __launch_bounds__ (TENSOR_THREADS,
+                                          (Tiles<D, MAKE>::AT_A_TIME))
     attention_tensor(Work t) {
   typedef Tiles<D, MAKE> K;
   DYNAMIC_SHARED(H, room);

@@ -109,10 +109,10 @@ describe("attention on cuda", function()
       seen:narrow(4, 1, 300):narrow(2, 3, 1):fill_(0)
       parity({ 1, 4, 2, m, 520, 8 }, function(d)
         return { mask = seen:to(d), causal = true }
-      end)
+      end, { dtypes = m == 1 and { "f32", "bf16" } or { "f64", "f16" } })
       parity({ 1, 4, 2, m, 520, 8 }, function()
         return { dropout = 0.2, generator = fnn.Generator(9) }
-      end, { dtypes = { "f32", "bf16" } })
+      end, { dtypes = { m == 1 and "f16" or "f32" } })
     end
     parity({ 1, 1, 1, 70, 260, 8, 70 }, nil, { dtypes = { "f64", "f16" } })
   end)
