@@ -41,7 +41,10 @@ function Lstm:init(o)
   self.output = nn.Linear(o.dim, o.vocabulary)
 end
 
-function Lstm:forward(ids) return self.output((self.cells(self.tokens(ids)))) end
+function Lstm:forward(ids)
+  local states = self.cells(self.tokens(ids))
+  return self.output(states)
+end
 
 local models = {
   gpt = function (o) return Gpt(o) end,
@@ -78,9 +81,8 @@ local function alphabet_of(s)
 end
 
 local function encode(s, alphabet)
-  local ids = {}
-  for i = 0, 255 do ids[i + 1] = (alphabet:find(string.char(i), 1, true) or 1) - 1 end
-  local by_byte = fnn.tensor(ids, { dtype = "i64" })
+  local by_byte = fnn.zeros(256, { dtype = "i64" })  -- the rest: the first
+  for id = 0, #alphabet - 1 do by_byte[alphabet:byte(id + 1) + 1] = id end
   return by_byte:index_select(1, data.bytes(s):to "i64")
 end
 

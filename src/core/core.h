@@ -596,8 +596,6 @@ typedef struct Resize {
   bool align_corners, back;
 } Resize;
 
-#include "recurrence.h"
-
 /* The rows of optim.def by number: FORMULA_adam. */
 typedef enum Formula {
 #define FORMULA(name, ...) FORMULA_##name,
@@ -615,19 +613,7 @@ typedef struct Draw {
   const uint64_t *ahead;
 } Draw;
 
-/* What attention does besides softmax(scale q k') v.  Score (i, j) may be
-** attended where the mask is true; a mask of floats is added to the scores,
-** and so is -slope |i + n - m - j| of the head, m queries being the last of n
-** places.  causal: only where j <= i + n - m.  Then weights are dropped out as
-** the elements of a (b, h, m, n) tensor would be. */
-typedef struct Attention {
-  const Tensor *mask;   /* (b, h, m, n), strides any, bool or of the dtype of
-                           statistics; or NULL */
-  const Tensor *slopes; /* (h), dense, of that dtype; or NULL */
-  bool causal;
-  double scale, dropout;
-  Draw draw;
-} Attention;
+#include "sequences.h"
 
 /* Everything one device can do.  Each line of kernels.def is a field. */
 typedef struct Kernels {

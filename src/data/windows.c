@@ -64,8 +64,8 @@ fnn_Dataset *fnn_windows (fnn_Tensor *ids, int64_t length, int64_t step) {
               " and the one that comes next",
               ids->numel, length);
   Windows *w = dataset_new(&windows_class, sizeof *w);
-  w->ids = fnn_retain(tensor_alias(tensor_dense(tensor_move(ids,
-                                                            device_cpu()))));
+  w->ids =
+      fnn_retain(tensor_alias(tensor_dense(tensor_move(ids, device_cpu()))));
   w->length = length;
   w->step = step;
   w->d.n = (ids->numel - 1 - length) / step + 1;

@@ -112,8 +112,7 @@ static Tensor *slopes_for (const Tensor *q, const Tensor *slopes) {
     fnn_throw(FNN_ESHAPE,
               "%s: expected %" PRId64 " slopes, one a head, got shape %s",
               op_name, q->shape[1], shape_text(slopes));
-  return tensor_dense(
-      tensor_convert(slopes, dtype_wide((fnn_Dtype)q->dtype)));
+  return tensor_dense(tensor_convert(slopes, dtype_wide((fnn_Dtype)q->dtype)));
 }
 
 /* }====================================================== */
@@ -129,8 +128,7 @@ static Tensor *repeated (Tensor *x, int64_t heads) {
   const int64_t *s = x->shape;
   if (s[1] == heads) return x;
   int64_t each = s[1] > 0 ? heads / s[1] : 1;
-  Tensor *y =
-      fnn_reshape(x, 5, (int64_t[]){ s[0], s[1], 1, s[2], s[3] });
+  Tensor *y = fnn_reshape(x, 5, (int64_t[]){ s[0], s[1], 1, s[2], s[3] });
   y = fnn_expand(y, 5, (int64_t[]){ s[0], s[1], each, s[2], s[3] });
   return fnn_reshape(y, 4, (int64_t[]){ s[0], heads, s[2], s[3] });
 }
@@ -164,9 +162,8 @@ static Tensor *composed (Tensor *q, Tensor *k, Tensor *v, Tensor *slopes,
     Tensor *seen = fnn_full(2, (int64_t[]){ m, n }, 1, FNN_BOOL, d);
     s = fnn_where(fnn_tril(seen, n - m), s, least);
   }
-  Tensor *some =
-      fnn_reduce(REDUCE_any, fnn_zip(ZIP_gt, s, least), 1, (int[]){ -1 }, true,
-                 0);
+  Tensor *some = fnn_reduce(REDUCE_any, fnn_zip(ZIP_gt, s, least), 1,
+                            (int[]){ -1 }, true, 0);
   Tensor *p = fnn_softmax(fnn_where(some, s, none), -1);
   p = fnn_dropout(fnn_where(some, p, none), o->dropout, o->generator);
   return fnn_matmul(p, v);
@@ -219,8 +216,8 @@ static void record (Tensor *y, Tensor *const *in, Tensor *const *read,
 /* in: q, k and v of 4 dims */
 static Tensor *attend (Tensor **in, Attention *a, bool recorded) {
   Tensor *read[3];
-  bool rounds = autocast_is_on((fnn_Dtype)in[Q]->dtype) &&
-                !in[Q]->storage->device->host;
+  bool rounds =
+      autocast_is_on((fnn_Dtype)in[Q]->dtype) && !in[Q]->storage->device->host;
   for (int i = Q; i <= V; i++)
     read[i] = in_rows(rounds ? autocast_data(in[i]) : in[i]);
   const int64_t *q = in[Q]->shape;
@@ -229,8 +226,7 @@ static Tensor *attend (Tensor **in, Attention *a, bool recorded) {
   const fnn_Device *d = in[Q]->storage->device;
   Tensor *y = by_length(shape, t, d);
   Tensor *lse = recorded ? tensor_new(3, q, dtype_wide(t), d) : NULL;
-  if (y->numel > 0)
-    kernel(y, attention)(y, lse, read[Q], read[K], read[V], a);
+  if (y->numel > 0) kernel(y, attention)(y, lse, read[Q], read[K], read[V], a);
   if (recorded) record(y, in, read, lse, a);
   return y;
 }

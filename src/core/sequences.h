@@ -1,8 +1,22 @@
-/* recurrence.h - what the kernels of recurrent layers are told; a part of
-** core.h. */
+/* sequences.h - what the kernels of attention and of recurrent layers are told;
+** a part of core.h. */
 
-#ifndef core_recurrence_h
-#define core_recurrence_h
+#ifndef core_sequences_h
+#define core_sequences_h
+
+/* What attention does besides softmax(scale q k') v.  Score (i, j) may be
+** attended where the mask is true; a mask of floats is added to the scores,
+** and so is -slope |i + n - m - j| of the head, m queries being the last of n
+** places.  causal: only where j <= i + n - m.  Then weights are dropped out as
+** the elements of a (b, h, m, n) tensor would be. */
+typedef struct Attention {
+  const Tensor *mask;   /* (b, h, m, n), strides any, bool or of the dtype of
+                           statistics; or NULL */
+  const Tensor *slopes; /* (h), dense, of that dtype; or NULL */
+  bool causal;
+  double scale, dropout;
+  Draw draw;
+} Attention;
 
 /* Gates of a cell: hidden columns each, in PyTorch's order. */
 static inline int cell_gates (fnn_Cell c) {
