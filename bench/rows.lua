@@ -146,23 +146,24 @@ local function attention_row(name)
   for s in (list or ""):gmatch "%d+" do v[#v + 1] = math.tointeger(s) end
   if #v ~= 4 then return nil end
   local h, m, n, d = table.unpack(v)
-  local q, k = fnn.randn(1, h, m, d), fnn.randn(1, h, n, d)
+  local queries, keys = fnn.randn(1, h, m, d), fnn.randn(1, h, n, d)
   local values, gy = fnn.randn(1, h, n, d), fnn.randn(1, h, m, d)
   local o = { causal = what == "causal" }
   if what ~= "all" then
     return function (count)
       fnn.no_grad(function ()
         for _ = 1, count do
-          q:scaled_dot_product_attention(k, values, o):release()
+          queries:scaled_dot_product_attention(keys, values, o):release()
         end
       end)
     end
   end
-  local p = { fnn.Param(q), fnn.Param(k), fnn.Param(values) }
+  local leaves = { fnn.Param(queries), fnn.Param(keys), fnn.Param(values) }
   return function (count)
     for _ = 1, count do
-      local y = p[1]:scaled_dot_product_attention(p[2], p[3])
-      for _, g in ipairs(fnn.grad(y, p, { gradient = gy })) do g:release() end
+      local y = leaves[1]:scaled_dot_product_attention(leaves[2], leaves[3])
+      local grads = fnn.grad(y, leaves, { gradient = gy })
+      for _, g in ipairs(grads) do g:release() end
       y:release()
     end
   end
