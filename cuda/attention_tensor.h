@@ -20,7 +20,7 @@ template <int D, int MAKE> struct Tiles {
            : D <= 128 ? 32
                       : 16,
     STAGES = D > 128 && has_slopes(MAKE) ? 1 : 2,
-    AT_A_TIME = D > 128 ? 2 : 3, /* blocks that registers are left for */
+    AT_A_TIME = D > 32 ? 0 : 3, /* blocks to leave registers for; 0: any */
     PITCH = D + 8,
     OWN = TENSOR_ROWS * PITCH,
     OTHER = COLS * PITCH,
