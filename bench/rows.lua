@@ -51,6 +51,51 @@ function rows.mlp_forward()
   end
 end
 
+-- GPTs: a character model's training step, and GPT-2's reading of a prompt and
+-- of one token behind it.
+local function gpt(...)
+  local folder = arg[0]:match "^(.*/)" or "./"
+  local o = { "vocabulary", "dim", "heads", "layers", "length" }
+  for i, v in ipairs { ... } do o[o[i]] = v end
+  return dofile(folder .. "gpt.lua")(o)
+end
+
+function rows.char_gpt_step()
+  local model = gpt(128, 384, 6, 6, 256)
+  local opt = optim.AdamW(model:parameters(), { lr = 1e-3 })
+  local x, y = fnn.randint(0, 128, 8, 256), fnn.randint(0, 128, 8 * 256)
+  return function (n)
+    for _ = 1, n do
+      opt:zero_grad()
+      nn.cross_entropy(model(x):flatten(1, 2), y):backward()
+      opt:step()
+    end
+  end
+end
+
+local function gpt2() return gpt(50257, 768, 12, 12, 1024):eval() end
+
+function rows.gpt2_prefill()
+  local model, ids = gpt2(), fnn.randint(0, 50257, 1, 256)
+  return function (n)
+    fnn.no_grad(function () for _ = 1, n do model(ids, nil, true) end end)
+  end
+end
+
+function rows.gpt2_decode()
+  local model, cache = gpt2(), nn.KvCache { length = 1024 }
+  local prompt, one = fnn.randint(0, 50257, 1, 64), fnn.randint(0, 50257, 1, 1)
+  fnn.no_grad(function () model(prompt, { cache = cache }, true) end)
+  return function (n)
+    fnn.no_grad(function ()
+      for _ = 1, n do
+        if #cache == 80 then cache:truncate(64) end
+        model(one, { cache = cache }, true)
+      end
+    end)
+  end
+end
+
 -- One tensor of 64 MB.
 local large
 

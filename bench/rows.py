@@ -14,6 +14,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+sys.dont_write_bytecode = True
+from gpt import Gpt  # noqa: E402
+
 torch.set_num_threads(int(sys.argv[1]))
 TUNED = sys.argv[2] == "tuned"
 clock = time.process_time if sys.argv[3] == "cpu" else time.perf_counter
@@ -91,6 +94,42 @@ def mlp_step_graph():
     with torch.cuda.graph(graph):
         step()
     return repeat(graph.replay)
+
+
+@row
+def char_gpt_step():
+    model = Gpt(128, 384, 6, 6, 256)
+    options = {"fused": True} if TUNED else {}
+    opt = torch.optim.AdamW(model.parameters(), lr=1e-3, **options)
+    x = torch.randint(0, 128, (8, 256))
+    y = torch.randint(0, 128, (8 * 256,))
+
+    def step():
+        opt.zero_grad()
+        F.cross_entropy(model(x).flatten(0, 1), y).backward()
+        opt.step()
+
+    return repeat(step)
+
+
+@row
+def gpt2_prefill():
+    model = Gpt(50257, 768, 12, 12, 1024).eval()
+    ids = torch.randint(0, 50257, (1, 256))
+    return without_grad(lambda: model(ids, last=True))
+
+
+@row
+def gpt2_decode():
+    model = Gpt(50257, 768, 12, 12, 1024).eval()
+    cache, one = model.cache(), torch.randint(0, 50257, (1, 1))
+    at = [64]
+
+    def step():
+        at[0] = 64 if at[0] == 80 else at[0] + 1
+        model(one, cache, at[0], last=True)
+
+    return without_grad(step)
 
 
 @row

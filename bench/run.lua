@@ -40,6 +40,9 @@ local ms, us, ns = { "ms", 1e3 }, { "us", 1e6 }, { "ns", 1e9 }
 local ROWS = {
   { "mlp_step", ms, ratio = 1.6, text = "MLP 784-128-10 b128, Adam step" },
   { "mlp_forward", ms, ratio = 1, text = "MLP forward, no graph" },
+  { "char_gpt_step", ms, ratio = 1.25, text = "char GPT L6 d384 T256 b8 step" },
+  { "gpt2_prefill", ms, ratio = 1.4, text = "GPT-2 124M, 256 tokens" },
+  { "gpt2_decode", ms, ratio = 2, text = "GPT-2 124M, one token" },
   { "layer_norm", ms, ratio = 2.2, text = "layer_norm 16384x1024" },
   { "softmax", ms, ratio = 1.8, text = "softmax 16384x1024" },
   { "gelu", ms, ratio = 1.3, text = "gelu 64 MB" },
