@@ -15,6 +15,23 @@ local function fails (text, f)
   assert.truthy(message:find("norm_layers_spec.lua:", 1, true), message)
 end
 
+describe("the eps of a norm", function ()
+  it("is a finite number of 0 or more", function ()
+    for _, new in ipairs {
+      function (o) return nn.LayerNorm(4, o) end,
+      function (o) return nn.RMSNorm(4, o) end,
+      function (o) return nn.GroupNorm(2, 4, o) end,
+      function (o) return nn.BatchNorm2d(4, o) end,
+      function (o) return nn.InstanceNorm1d(4, o) end,
+    } do
+      new { eps = 0 }
+      for _, eps in ipairs { -1e-5, 0 / 0, math.huge } do
+        fails("an eps of 0 or more", function () new { eps = eps } end)
+      end
+    end
+  end)
+end)
+
 describe("BatchNorm", function ()
   local function trained ()
     local m = nn.Sequential(nn.BatchNorm2d(3), nn.ReLU())

@@ -145,6 +145,7 @@ fnn_Module *fnn_nn_batch_norm (int dims, int64_t channels,
               "%s: expected a momentum of at most 1 (negative: the mean of "
               "all batches), got %g",
               class->type.name, l->o.momentum);
+  check_eps(class->type.name, l->o.eps);
   bool track = l->o.track_running_stats;
   add_affine(&l->m, &l->weight, &l->bias, channels, l->o.affine, t, d);
   module_buffer(&l->m, "running_mean", &l->mean,
@@ -208,6 +209,7 @@ fnn_Module *fnn_nn_group_norm (int64_t groups, int64_t channels, double eps,
               "GroupNorm: %" PRId64 " channels do not divide into %" PRId64
               " groups",
               channels, groups);
+  check_eps("GroupNorm", eps);
   GroupNorm *l = module_new(&group_norm, sizeof *l);
   l->groups = groups;
   l->channels = channels;
@@ -258,6 +260,7 @@ fnn_Module *fnn_nn_instance_norm (int dims, int64_t channels, double eps,
   check_dims("InstanceNorm", dims, 3);
   const Class *class = &instance_norms[dims - 1];
   check_channels(class->type.name, channels);
+  check_eps(class->type.name, eps);
   GroupNorm *l = module_new(class, sizeof *l);
   l->dims = dims;
   l->groups = l->channels = channels;

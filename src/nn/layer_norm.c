@@ -59,6 +59,7 @@ static LayerNorm *norm_new (const Class *class, int n, const int64_t *shape,
     if (shape[i] < 1)
       fnn_throw(FNN_EARG, "%s: expected sizes of at least 1, got %s", name,
                 shape_print(&(ShapeText){ "" }, n, shape));
+  check_eps(name, eps);
   LayerNorm *l = module_new(class, sizeof *l);
   l->n = n;
   memcpy(l->shape, shape, (size_t)n * sizeof *shape);

@@ -15,6 +15,8 @@
 #ifndef nn_h
 #define nn_h
 
+#include <math.h>
+
 #include "../core/core.h"
 #include "../fnn_nn.h"
 
@@ -54,6 +56,12 @@ struct fnn_Module {
 /* A module of size bytes, zeroed but for what fnn_Module needs. */
 void *module_new (const Class *class, size_t size);
 void module_destroy (void *o);
+
+/* Throws unless eps, of a norm of this class, keeps roots finite. */
+static inline void check_eps (const char *name, double eps) {
+  if (!(eps >= 0 && eps < INFINITY))
+    fnn_throw(FNN_EARG, "%s: expected an eps of 0 or more, got %g", name, eps);
+}
 
 /* Names a part and fills its place, which retains it; NULL: the part is left
 ** out. */
