@@ -169,7 +169,11 @@ local function check_entries (path, entries, state, partial)
             concat(names_of(entries), ", "))
     end
     local kind = kind_of(state[name])
-    if kind ~= entry.kind or kind == "value" then
+    if kind == "value" then
+      raise("%s: '%s' is to be filled, but is %s: load_training returns the " ..
+            "plain values; leave them out", path, name,
+            described(state[name]))
+    elseif kind ~= entry.kind then
       raise("%s: '%s' is a %s there; what is to take it is %s", path, name,
             tostring(entry.kind), described(state[name]))
     end

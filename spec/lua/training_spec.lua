@@ -94,6 +94,10 @@ describe("a run in a file", function()
     assert.matches("'opt' is a state there; what is to take it is",
                    message(fnn.load_training, path,
                            { model = run.model, opt = fnn.zeros(1) }))
+    assert.matches("'step' is to be filled, but is a number: load_training " ..
+                   "returns the plain values",
+                   message(fnn.load_training, path,
+                           { model = run.model, opt = run.opt, step = 0 }))
     assert.matches("'model': .*mismatched",
                    message(fnn.load_training, path,
                            { model = nn.Sequential(
