@@ -125,6 +125,7 @@ describe("Rotary", function ()
          y[1]:narrow(2, 3, 2):unsqueeze(1), 0)
     near(r(x[2]:narrow(2, 1, 3):unsqueeze(1)),
          y[2]:narrow(2, 1, 3):unsqueeze(1), 0)
+    near(y, r(x, { key_mask = mask:to("i64") * 2 }), 0)
   end)
 
   it("grows, saves nothing, and is exact again after a move", function ()
