@@ -3852,8 +3852,9 @@ function fnn.evaluate(model, data, options) end
 function fnn.save_training(path, state) end
 
 ---Fills the models, optimizers and so on in state from such a file, each by its
----name, and the default generator; returns the plain values, and the tensors
----that nothing was given for. A file of weights alone is refused.
+---name, and the default generator; returns the plain values, which state leaves
+---out, and the tensors that nothing was given for. A file of weights alone is
+---refused. When one does not fit, those whose names sort before it are filled.
 ---partial: boolean = false   leaves what state does not name, and the generator
 ---@param path string
 ---@param state? table
