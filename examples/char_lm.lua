@@ -66,7 +66,7 @@ end
 local function encode(s, alphabet)
   local ids = fnn.zeros(256, { dtype = "i64" })  -- of other bytes: 0
   for i, byte in ipairs(alphabet) do ids[byte + 1] = i - 1 end
-  return ids:index_select(1, data.bytes(s):to "i64")
+  return ids:index_select(1, data.bytes(s):to(ids:device(), "i64"))
 end
 
 -- Writes on from a prompt, in pieces: the model knows o.length places, half of
