@@ -16,12 +16,11 @@ local options = fnn.arguments(arg, {
   generate = 0, prompt = "\n", quick = false,
 })
 
--- Models -------------------------------------------------------------------
+-- Models: of ids (batch, length), the logits of what comes after each ------
 
--- Both give logits (batch, length, vocabulary) of what comes after each place.
-local Gpt = nn.module "Gpt"
+local models = { gpt = nn.module "Gpt", lstm = nn.module "Lstm" }
 
-function Gpt:init(o)
+function models.gpt:init(o)
   self.tokens = nn.Embedding(o.vocabulary, o.dim)
   self.blocks = nn.TransformerEncoder(o.dim, o.heads, o.depth, {
     causal = true, rotary = true, dropout = o.dropout, activation = "gelu",
@@ -29,27 +28,20 @@ function Gpt:init(o)
   self.output = nn.Linear(o.dim, o.vocabulary)
 end
 
-function Gpt:forward(ids, opts)
+function models.gpt:forward(ids, opts)  -- opts may have a cache
   return self.output(self.blocks(self.tokens(ids), opts))
 end
 
-local Lstm = nn.module "Lstm"
-
-function Lstm:init(o)
+function models.lstm:init(o)
   self.tokens = nn.Embedding(o.vocabulary, o.dim)
   self.cells = nn.LSTM(o.dim, o.dim, { layers = o.depth, dropout = o.dropout })
   self.output = nn.Linear(o.dim, o.vocabulary)
 end
 
-function Lstm:forward(ids)
+function models.lstm:forward(ids)
   local states = self.cells(self.tokens(ids))
   return self.output(states)
 end
-
-local models = {
-  gpt = function (o) return Gpt(o) end,
-  lstm = function (o) return Lstm(o) end,
-}
 
 local sizes = {
   gpt = { dim = 192, depth = 4, heads = 6, length = 128, dropout = 0.1,
@@ -60,159 +52,128 @@ local sizes = {
             batch = 8, steps = 40, lr = 1e-2 },
 }
 
--- Characters ---------------------------------------------------------------
+-- Characters: ids are places in the list of the bytes that occur -----------
 
-local function read_text()
-  if options.text == "" then return require("fnn.manual").source() end
-  local file = assert(io.open(options.text, "rb"))
-  local s = file:read "a"
-  file:close()
-  return s
-end
-
--- The bytes that occur, in order: the ids of the model are places in it.
 local function alphabet_of(s)
-  local list, seen = {}, {}
-  for c in s:gmatch "." do seen[c] = true end
-  seen["\n"] = true
-  for c in pairs(seen) do list[#list + 1] = c end
-  table.sort(list)
-  return table.concat(list)
+  local seen, list = { [10] = true }, {}
+  for c in s:gmatch "." do seen[c:byte()] = true end
+  for byte = 0, 255 do
+    if seen[byte] then list[#list + 1] = byte end
+  end
+  return list
 end
 
 local function encode(s, alphabet)
-  local by_byte = fnn.zeros(256, { dtype = "i64" })  -- the rest: the first
-  for id = 0, #alphabet - 1 do by_byte[alphabet:byte(id + 1) + 1] = id end
-  return by_byte:index_select(1, data.bytes(s):to "i64")
+  local ids = fnn.zeros(256, { dtype = "i64" })  -- of other bytes: 0
+  for i, byte in ipairs(alphabet) do ids[byte + 1] = i - 1 end
+  return ids:index_select(1, data.bytes(s):to(ids:device(), "i64"))
 end
 
--- Writing ------------------------------------------------------------------
-
+-- Writes on from a prompt, in pieces: the model knows o.length places, half of
+-- which are what it reads again before the next piece.
 local function write(model, o, prompt, count)
+  local ids, half = encode(prompt, o.alphabet):totable(), o.length // 2
   local sampler = text.Sampler { temperature = 0.8, top_k = 40, seed = 1 }
-  local ids = encode(prompt, o.alphabet):totable()
-  local function last(list)  -- the model sees so many of them
-    return list:narrow(2, math.max(1, list:size(2) - o.length + 1),
-                       math.min(list:size(2), o.length))
-  end
-  local function next_logits(list) return model(last(list)) end
-  for id in text.stream(next_logits, ids, { max_tokens = count,
-                                            sampler = sampler }) do
-    io.write(o.alphabet:sub(id + 1, id + 1))
-    io.flush()
+  local cache = o.kind == "gpt" and nn.KvCache { length = o.length } or nil
+  for first = 1, count, half do
+    local known = table.move(ids, math.max(1, #ids - half + 1), #ids, 1, {})
+    for id in text.stream(model, known, {
+      max_tokens = math.min(half, count - first + 1), sampler = sampler,
+      cache = cache,
+    }) do
+      ids[#ids + 1] = id
+      io.write(string.char(o.alphabet[id + 1]))
+      io.flush()
+    end
   end
   io.write "\n"
 end
 
-local function load_model(path, parts)
-  local o = fnn.load_training(path, {}, { partial = true }).options
-  local model = models[o.kind](o)
-  if parts then parts.model = model end
-  return model, o
+-- A run: what it consists of, as it is saved -------------------------------
+
+local function load_model()
+  local o = fnn.load_training(options.run, {}, { partial = true }).options
+  return models[o.kind](o), o
 end
 
 if options.generate > 0 then
-  local model, o = load_model(options.run)
+  local model, o = load_model()
   fnn.load_training(options.run, { model = model }, { partial = true })
   io.write(options.prompt)
   return write(model, o, options.prompt, options.generate)
 end
 
--- Training -----------------------------------------------------------------
-
-local content = read_text()
-local parts = {}  -- what a run consists of, as it is saved
-local o
-
-local function begin()
-  local file = not options.quick and io.open(options.run, "rb")
-  if file then
-    file:close()
-    parts.model, o = load_model(options.run)
-  else
-    o = sizes[options.quick and "quick" or options.model]
-    o.kind, o.alphabet = options.model, alphabet_of(content)
-    o.vocabulary = #o.alphabet
-    if options.steps > 0 then o.steps = options.steps end
-    fnn.manual_seed(1)
-    parts.model = models[o.kind](o)
-  end
-  parts.opt = optim.AdamW(parts.model:parameters(),
-                          { weight_decay = 0.1, betas = { 0.9, 0.99 } })
-  local step = file and fnn.load_training(options.run, parts).step or 0
-  parts.options, parts.step = o, step
+local content = options.text == "" and require("fnn.manual").source() or
+                fnn.io.read_text(options.text)
+local file = not options.quick and io.open(options.run, "rb")
+local model, o
+if file then
+  file:close()
+  model, o = load_model()
+  assert(o.kind == options.model, options.run .. " is a run of another model")
+else
+  assert(models[options.model], "--model: expected gpt or lstm")
+  fnn.manual_seed(1)
+  o = sizes[options.quick and "quick" or options.model]
+  o.kind, o.alphabet = options.model, alphabet_of(content)
+  o.vocabulary = #o.alphabet
+  model = models[o.kind](o)
 end
+if options.steps > 0 then o.steps = options.steps end
+local opt = optim.AdamW(model:parameters(),
+                        { weight_decay = 0.1, betas = { 0.9, 0.99 } })
+local run = { model = model, opt = opt }
+run.step = file and fnn.load_training(options.run, run).step or 0
+run.options = o
 
-begin()
-local model, opt = parts.model, parts.opt
-local schedule = optim.WarmupCosine(o.lr, o.steps // 20, o.steps)
+-- Training: nine tenths are learned from, the last is to test --------------
+
 local ids = encode(content, o.alphabet)
 local cut = #ids * 9 // 10
 local train = data.Windows(ids:narrow(1, 1, cut), o.length)
 local test = data.Windows(ids:narrow(1, cut + 1, #ids - cut), o.length,
                           { step = o.length })
 print(("%d characters of %d kinds; %d parameters, from step %d of %d"):format(
-  #ids, o.vocabulary, (model:parameter_count()), parts.step, o.steps))
+  #ids, o.vocabulary, (model:parameter_count()), run.step, o.steps))
 
-local function loss_of(x, y)
-  return nn.cross_entropy(model(x):flatten(1, 2), y:flatten())
+local function loss_of(logits, y)
+  return nn.cross_entropy(logits:flatten(1, 2), y:flatten())
 end
 
--- The mean loss of a character over the last tenth of the text.
-local function evaluate()
-  model:eval()
-  local sum, count = 0, 0
-  fnn.no_grad(function ()
-    for x, y in test:batches(o.batch) do
-      sum = sum + loss_of(x, y):item() * #x
-      count = count + #x
-    end
-  end)
-  model:train()
-  return sum / count
-end
-
--- The batch of a step follows from its number, so a run goes on with the same.
-local function batch_of(step)
-  local g = fnn.Generator(step)
-  return train:items(fnn.randint(0, #train, { o.batch }, { generator = g }))
-end
-
+local schedule = optim.WarmupCosine(o.lr, o.steps // 20, o.steps)
 local between = true  -- two steps, so that what is there can be saved
 
-local function run()
-  local started, from = fnn.clock(), parts.step
-  while parts.step < o.steps do
-    opt:set_options { lr = schedule(parts.step) }
+local function learn()
+  local started, from = fnn.clock(), run.step
+  while run.step < o.steps do
+    fnn.manual_seed(run.step)  -- what is drawn follows from the step's number
+    local x, y = train:items(fnn.randint(0, #train, { o.batch }))
+    opt:set_options { lr = schedule(run.step) }
     opt:zero_grad()
-    local loss = loss_of(batch_of(parts.step))
+    local loss = loss_of(model(x), y)
     loss:backward()
-    optim.clip_grad_norm(opt, 1)
+    opt:clip_grad_norm(1)
     between = false
     opt:step()
-    parts.step = parts.step + 1
-    between = true
-    if parts.step % 50 == 0 then
+    run.step, between = run.step + 1, true
+    if run.step % 50 == 0 then
       print(("step %5d: loss %.3f, %.2f s a step"):format(
-        parts.step, loss:item(), (fnn.clock() - started) /
-                                 (parts.step - from)))
+        run.step, loss:item(), (fnn.clock() - started) / (run.step - from)))
     end
-    if parts.step % 250 == 0 then fnn.save_training(options.run, parts) end
+    if run.step % 250 == 0 then fnn.save_training(options.run, run) end
   end
 end
 
-local ok, why = pcall(run)
-if not options.quick and (ok or between) then
-  fnn.save_training(options.run, parts)
-end
+local ok, why = pcall(learn)
+if between and not options.quick then fnn.save_training(options.run, run) end
 if not ok then
-  if not tostring(why):find "interrupted" then error(why, 0) end
-  print(("stopped after step %d: the same command goes on"):format(parts.step))
+  why = tostring(why)  -- Lua code is interrupted, the engine is cancelled
+  if not (why:find "interrupted" or why:find "cancelled") then error(why, 0) end
+  print(("stopped after step %d: the same command goes on"):format(run.step))
   os.exit(130, true)
 end
 
-local loss = evaluate()
+local loss = fnn.evaluate(model, test, { loss = loss_of }).loss
 print(("loss on the last tenth: %.4f\n"):format(loss))
-model:eval()
 write(model, o, options.prompt, options.quick and 100 or 500)
 if options.quick then assert(loss < 3.2, "the model has learned too little") end

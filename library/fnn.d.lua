@@ -2423,7 +2423,9 @@ function Transformer:decode(target, memory, options) end
 ---past. A key_mask (batch, length) of a call is that of its new tokens, and is
 ---kept; rotary, sinusoidal and learned positions then count what each row keeps,
 ---so that prompts may be padded on either side (ALiBi's distances count all
----places: pad on the left). #cache is how many tokens it holds.
+---places: pad on the left). A layer comes once in a pass: one that is used twice
+---cannot tell the second time from the next tokens. #cache is how many tokens it
+---holds.
 ---length: integer    the most tokens
 ---layers: integer    the most attention layers; as many as come
 ---dtype: string      of the buffers: that of the keys
@@ -3852,8 +3854,9 @@ function fnn.evaluate(model, data, options) end
 function fnn.save_training(path, state) end
 
 ---Fills the models, optimizers and so on in state from such a file, each by its
----name, and the default generator; returns the plain values, and the tensors
----that nothing was given for. A file of weights alone is refused.
+---name, and the default generator; returns the plain values, which state leaves
+---out, and the tensors that nothing was given for. A file of weights alone is
+---refused. When one does not fit, those whose names sort before it are filled.
 ---partial: boolean = false   leaves what state does not name, and the generator
 ---@param path string
 ---@param state? table

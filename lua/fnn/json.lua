@@ -6,7 +6,8 @@ local tonumber, tostring, type = tonumber, tostring, type
 local math_type, tointeger, huge = math.type, math.tointeger, math.huge
 local byte, find, format = string.byte, string.find, string.format
 local gsub, match, sub = string.gsub, string.match, string.sub
-local concat, sort, utf8_char = table.concat, table.sort, utf8.char
+local concat, sort = table.concat, table.sort
+local utf8_char, utf8_len = utf8.char, utf8.len
 
 local json = {}
 
@@ -20,6 +21,13 @@ local escapes = { ['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n",
                   ["\r"] = "\\r", ["\t"] = "\\t" }
 
 local function quote (s)
+  local length, at = utf8_len(s)
+  if not length then
+    error(format("json: a string is not UTF-8 at its byte %d: '%s'", at,
+                 gsub(sub(s, 1, 20), "[^ -~]", function (c)
+      return format("\\x%02x", byte(c))
+    end)), 0)
+  end
   return '"' .. gsub(s, '[%c"\\\127]', function (c)
     return escapes[c] or format("\\u%04x", byte(c))
   end) .. '"'
@@ -73,7 +81,7 @@ function encode (v, depth)
   return encode_names(v, depth)
 end
 
--- Strings are UTF-8, or whatever bytes the caller will read back.
+-- Strings are UTF-8.
 function json.encode (v) return encode(v, 0) end
 
 -- }======================================================

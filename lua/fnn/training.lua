@@ -112,6 +112,14 @@ end
 -- In
 -- =======================================================
 
+local kinds = { state = true, value = true, generator = true, tensor = true }
+
+local function is_entry (e)
+  local function is_table (v) return v == nil or type(v) == "table" end
+  return type(e) == "table" and kinds[e.kind] and is_table(e.plain) and
+         is_table(e.values)
+end
+
 -- The file and its entries.
 local function open (path)
   local file = io.open_safetensors(path)
@@ -128,6 +136,11 @@ local function open (path)
   if t.version ~= version then
     raise("%s: version %s of a training file (this fnn reads version %d)",
           path, tostring(t.version), version)
+  end
+  for name, entry in pairs(t.entries) do
+    if type(name) ~= "string" or not is_entry(entry) then
+      raise("%s: metadata %s: '%s' is no entry", path, key, tostring(name))
+    end
   end
   return file, t.entries
 end
@@ -151,12 +164,16 @@ end
 local function check_entries (path, entries, state, partial)
   for _, name in ipairs(names_of(state)) do
     local entry = entries[name]
-    if type(entry) ~= "table" then
+    if not entry then
       raise("%s: no '%s' in it (there are: %s)", path, name,
             concat(names_of(entries), ", "))
     end
     local kind = kind_of(state[name])
-    if kind ~= entry.kind or kind == "value" then
+    if kind == "value" then
+      raise("%s: '%s' is to be filled, but is %s: load_training returns the " ..
+            "plain values; leave them out", path, name,
+            described(state[name]))
+    elseif kind ~= entry.kind then
       raise("%s: '%s' is a %s there; what is to take it is %s", path, name,
             tostring(entry.kind), described(state[name]))
     end
@@ -200,14 +217,13 @@ local function load_training (path, state, options)
   local file, entries = open(path)
   check_entries(path, entries, state, o.partial)
   local values = values_of(file, entries, state)
+  local numbers = not o.partial and file:read(random)
   for _, name in ipairs(names_of(state)) do
     local ok, why = pcall(fill[entries[name].kind], state[name], file, name,
                           entries[name])
     if not ok then error(format("%s: '%s': %s", path, name, why), 0) end
   end
-  if not o.partial then
-    fnn.default_generator():set_state(file:read(random))
-  end
+  if numbers then fnn.default_generator():set_state(numbers) end
   return values
 end
 

@@ -94,6 +94,10 @@ describe("a run in a file", function()
     assert.matches("'opt' is a state there; what is to take it is",
                    message(fnn.load_training, path,
                            { model = run.model, opt = fnn.zeros(1) }))
+    assert.matches("'step' is to be filled, but is a number: load_training " ..
+                   "returns the plain values",
+                   message(fnn.load_training, path,
+                           { model = run.model, opt = run.opt, step = 0 }))
     assert.matches("'model': .*mismatched",
                    message(fnn.load_training, path,
                            { model = nn.Sequential(
@@ -106,6 +110,30 @@ describe("a run in a file", function()
                    message(fnn.save_training, path, { f = print }))
     assert.matches("did you mean 'partial'",
                    message(fnn.load_training, path, {}, { partal = true }))
+  end)
+
+  it("is refused when it is damaged", function()
+    local function loaded(entries, state)
+      fnn.io.save_safetensors(path, { { "a", fnn.ones(1) } }, {
+        ["fnn.training"] = '{"version":1,"entries":' .. entries .. "}" })
+      return message(fnn.load_training, path, state)
+    end
+    for _, entry in ipairs { "3", '{"kind":"x"}', '{"kind":[]}', "{}",
+                             '{"kind":"state","values":4}',
+                             '{"kind":"state","plain":"a"}' } do
+      assert.matches("'m' is no entry", loaded('{"m":' .. entry .. "}"))
+    end
+    assert.matches("'1' is no entry", loaded "[1]")
+    local model = nn.Linear(2, 2)
+    local before = model.weight:value():totable()
+    assert.matches("no tensor 'fnn'", loaded('{"m":{"kind":"state"}}',
+                                             { m = model }))
+    assert.same(before, model.weight:value():totable())
+  end)
+
+  it("has no strings that are not UTF-8", function()
+    assert.matches("not UTF%-8 at its byte 1: '\\xff'",
+                   message(fnn.save_training, path, { bytes = "\xff" }))
   end)
 
   it("leaves the file that was there when it fails", function()

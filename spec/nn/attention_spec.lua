@@ -172,6 +172,10 @@ describe("MultiHeadAttention", function ()
           function () m(x, { mask = fnn.ones(3, 4):to("bool") }) end)
     fails("unknown option 'keymask' (did you mean 'key_mask'?)",
           function () m(x, { keymask = 1 }) end)
+    fails("option 'cache': expected an nn.KvCache, got a boolean",
+          function () m(x, { causal = true, cache = true }) end)
+    fails("option 'cache': expected an nn.KvCache, got a table",
+          function () m(x, { causal = true, cache = {} }) end)
     fails("MultiHeadAttention: option 'rotary': expected true, its options " ..
           "or an nn.Rotary, got a number",
           function () nn.MultiHeadAttention(8, 2, { rotary = 3 }) end)

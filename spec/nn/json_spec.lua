@@ -49,6 +49,8 @@ describe("values of state()", function ()
     fails("json: a table is a list or has string keys: got both",
           { 1, x = 2 })
     fails("json: a key that is a number", { [3] = 1 })
+    fails("json: a string is not UTF-8 at its byte 3: 'ab\\xffc'", "ab\xffc")
+    fails("json: a string is not UTF-8", { ["\xed\xa0\x80"] = 1 })
     local deep = {}
     for _ = 1, 200 do deep = { deep } end
     fails("json: tables nested too deep", deep)

@@ -251,6 +251,27 @@ describe("KvCache", function ()
     fails("unknown option 'size'", function () nn.KvCache { size = 2 } end)
   end)
 
+  it("takes keys and values that fit each other and those before", function ()
+    local cache, layer = nn.KvCache { length = 4 }, {}
+    local function refuses (text, k, v)
+      local ok, why = pcall(cache.append, cache, layer, k, v)
+      assert.is_false(ok)
+      assert.truthy(why:find(text, 1, true), why)
+      assert.equal(1, #cache)
+    end
+    cache:append(layer, fnn.ones(2, 3, 1, 4), fnn.ones(2, 3, 1, 5))
+    refuses("expected keys (batch, heads, new, size), got a number", 1,
+            fnn.ones(2, 3, 1, 5))
+    refuses("expected values (batch, heads, new, size), got nil",
+            fnn.ones(2, 3, 1, 4))
+    refuses("expected values (batch, heads, new, size), got (3, 1, 5)",
+            fnn.ones(2, 3, 1, 4), fnn.ones(3, 1, 5))
+    refuses("keys (2, 3, 2, 4) and values (2, 3, 1, 5) differ",
+            fnn.ones(2, 3, 2, 4), fnn.ones(2, 3, 1, 5))
+    refuses("holds keys (2, 3, 4, 5)", fnn.ones(2, 3, 1, 4),
+            fnn.ones(2, 3, 1, 1))
+  end)
+
   it("says when a pass was broken off", function ()
     local m, cache = kinds.rotary(), cached(6)
     fnn.no_grad(function ()

@@ -84,6 +84,11 @@ describe("x:rotary", function ()
           function () x:rotary(cos, cos, { positions = 3 }) end)
     fails("rotary: positions -1 to 1 are out of range",
           function () x:rotary(cos, cos, { positions = -1 }) end)
+    for _, first in ipairs { math.maxinteger, math.maxinteger - 1 } do
+      fails("rotary: positions " .. first .. " to " .. math.maxinteger ..
+            " are out of range for 5",
+            function () x:rotary(cos, cos, { positions = first }) end)
+    end
     fails("rotary: expected positions (3) or (1, 3), got (4)", function ()
       x:rotary(cos, cos, { positions = fnn.zeros({ 4 }, { dtype = "i64" }) })
     end)
@@ -120,6 +125,7 @@ describe("Rotary", function ()
          y[1]:narrow(2, 3, 2):unsqueeze(1), 0)
     near(r(x[2]:narrow(2, 1, 3):unsqueeze(1)),
          y[2]:narrow(2, 1, 3):unsqueeze(1), 0)
+    near(y, r(x, { key_mask = mask:to("i64") * 2 }), 0)
   end)
 
   it("grows, saves nothing, and is exact again after a move", function ()

@@ -174,6 +174,8 @@ describe("Transformer", function ()
   end)
 
   it("names what it does not know", function ()
+    fails("TransformerDecoderLayer: expected a memory (batch, n, 8), got nil",
+          function () nn.TransformerDecoder(8, 2, 1)(numbers(1, 2, 3, 8)) end)
     fails("activation': expected 'elu', 'geglu'", function ()
       nn.TransformerEncoderLayer(8, 2, { activation = "rel" })
     end)

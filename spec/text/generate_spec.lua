@@ -410,6 +410,17 @@ describe("Decoder", function()
     assert.same(expected, found)
   end)
 
+  it("shares a cache with another", function()
+    local model, cache = new_model(7), Cache.new()
+    local a = text.Decoder(model, { cache = cache }):feed(prompt)
+    local ids = { a:next(), a:next() }
+    local b = text.Decoder(model, { cache = cache }):feed { 9, 8, 7 }
+    b:next()
+    b:next()
+    for i = 3, 6 do ids[i] = a:next() end
+    assert.same(stepwise(model, prompt, 6), ids)
+  end)
+
   it("has an error leave the cache as it was", function()
     local model, cache = new_model(5), Cache.new(6)
     local d = text.Decoder(model, { cache = cache })

@@ -152,7 +152,9 @@ nn.KvCache(options: table) -> table
   past. A key_mask (batch, length) of a call is that of its new tokens, and is
   kept; rotary, sinusoidal and learned positions then count what each row keeps,
   so that prompts may be padded on either side (ALiBi's distances count all
-  places: pad on the left). #cache is how many tokens it holds.
+  places: pad on the left). A layer comes once in a pass: one that is used twice
+  cannot tell the second time from the next tokens. #cache is how many tokens it
+  holds.
   length: integer    the most tokens
   layers: integer    the most attention layers; as many as come
   dtype: string      of the buffers: that of the keys

@@ -50,8 +50,9 @@ fnn.save_training(path: string, state: table)
 
 fnn.load_training(path: string, state?: table, options?: table) -> table
   Fills the models, optimizers and so on in state from such a file, each by its
-  name, and the default generator; returns the plain values, and the tensors
-  that nothing was given for. A file of weights alone is refused.
+  name, and the default generator; returns the plain values, which state leaves
+  out, and the tensors that nothing was given for. A file of weights alone is
+  refused. When one does not fit, those whose names sort before it are filled.
   partial: boolean = false   leaves what state does not name, and the generator
 
 # Steps that a card replays

@@ -214,6 +214,13 @@ local function of_memory (self, x, memory, o)
   return q, k, v, key_mask
 end
 
+local function check_cache (cache)
+  if type(cache) ~= "table" or not (cache.append and cache.memory) then
+    raise("MultiHeadAttention: option 'cache': expected an nn.KvCache, got %s",
+          described(cache))
+  end
+end
+
 -- mha(x [, memory] [, options])
 function MHA:forward (x, memory, options)
   if memory ~= nil and options == nil and type(memory) == "table" then
@@ -221,6 +228,7 @@ function MHA:forward (x, memory, options)
   end
   local o = module.options("MultiHeadAttention", options, call_defaults)
   check_input("input", x, self.embed)
+  if o.cache then check_cache(o.cache) end
   local causal = memory == nil and self.causal
   if options and options.causal ~= nil then causal = options.causal end
   local q, k, v, keep
@@ -287,6 +295,5 @@ function nn.split_attention (state)
 end
 
 -- }======================================================
-
 
 return attention

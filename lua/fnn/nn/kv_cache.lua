@@ -14,9 +14,9 @@ local nn = fnn.nn
 local module = load "nn/module"
 local positions = load "nn/positions"
 
-local ipairs, min, rawequal = ipairs, math.min, rawequal
+local ipairs, pairs, min, rawequal = ipairs, pairs, math.min, rawequal
 local setmetatable, tostring, math_type = setmetatable, tostring, math.type
-local raise = module.raise
+local raise, described = module.raise, module.described
 local count, keep_mask = positions.count, positions.keep_mask
 
 local Cache = internals.namespace({}, "nn.KvCache")
@@ -147,13 +147,29 @@ local function buffer (self, have, x)
                    { dtype = dtype, device = x:device() })
 end
 
-local function check_like (slot, x)
-  local b = slot.k
+local function check_like (b, x)
   if x:size(1) ~= b:size(1) or x:size(2) ~= b:size(2) or
-     x:device() ~= b:device() then
+     x:size(4) ~= b:size(4) or x:device() ~= b:device() then
     raise("KvCache: holds keys %s on %s, got %s on %s: clear it for another " ..
           "batch", positions.shape_text(b), b:device(),
           positions.shape_text(x), x:device())
+  end
+end
+
+-- Keys and values of a layer of a script may be anything.
+local function check_new (k, v)
+  for name, x in pairs { keys = k or false, values = v or false } do
+    if not positions.is_tensor(x) or x:ndim() ~= 4 then
+      raise("KvCache:append: expected %s (batch, heads, new, size), got %s",
+            name, positions.is_tensor(x) and positions.shape_text(x) or
+                  described(x or nil))
+    end
+  end
+  for d = 1, 3 do
+    if k:size(d) ~= v:size(d) then
+      raise("KvCache:append: keys %s and values %s differ in more than the " ..
+            "last size", positions.shape_text(k), positions.shape_text(v))
+    end
   end
 end
 
@@ -171,6 +187,7 @@ end
 -- Adds k and v (batch, heads, new, size) of a layer's new tokens, whose mask
 -- (batch, new) may be nil; returns keys, values and the mask of all so far.
 function Cache:append (layer, k, v, key_mask)
+  check_new(k, v)
   if k:has_graph() or v:has_graph() then
     raise "KvCache: for inference only: call the model in fnn.no_grad"
   end
@@ -182,7 +199,10 @@ function Cache:append (layer, k, v, key_mask)
   end
   slot = slot or new_slot(self, layer, new)
   check_room(self, slot, new)
-  if slot.held > 0 then check_like(slot, k) end
+  if slot.held > 0 then
+    check_like(slot.k, k)
+    check_like(slot.v, v)
+  end
   if key_mask then
     key_mask = keep_mask("KvCache", "key_mask", key_mask, k:size(1), new)
   end

@@ -91,7 +91,7 @@ end
 -- The places of what a mask (batch, length) keeps, after as many as before
 -- tells: (batch, 1), or nothing.
 function positions.counted (mask, before)
-  local places = mask:to("i64"):cumsum(2) - 1
+  local places = mask:to("bool"):to("i64"):cumsum(2) - 1
   if before then places = places + before end
   return places:maximum(fnn.zeros({ 1 }, {
     dtype = "i64", device = places:device() }))

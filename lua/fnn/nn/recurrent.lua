@@ -128,16 +128,13 @@ local function states_of (m, kind, shape, ...)
   local args = pack(...)
   local count, states = #kind.states, {}
   if args[1] == nil or is_options(args[1]) then
-    if args[1] == nil and args.n > 0 then
-      for i = 1, count do
-        if args[i] ~= nil then
-          raise("%s: state %s without the state %s", m.__name, kind.states[i],
-                kind.states[1])
-        end
-      end
-      return states, unpack(args, count + 1, args.n)
+    local at = 1
+    while at <= count and args[at] == nil do at = at + 1 end
+    if at <= count and not is_options(args[at]) then
+      raise("%s: state %s without the state %s", m.__name, kind.states[at],
+            kind.states[1])
     end
-    return states, ...
+    return states, unpack(args, at, args.n)
   end
   for i, name in ipairs(kind.states) do
     local s = args[i]

@@ -16,7 +16,8 @@ local attention = load "nn/attention"
 local ipairs, pairs = ipairs, pairs
 local tostring = tostring
 local concat, sort = table.concat, table.sort
-local raise, count = module.raise, positions.count
+local raise, described = module.raise, module.described
+local count = positions.count
 
 -- {======================================================
 -- Options
@@ -191,6 +192,10 @@ end
 function DecoderLayer:forward (x, memory, options)
   local o = module.options("TransformerDecoderLayer", options,
                            decoder_defaults)
+  if not positions.is_tensor(memory) then
+    raise("TransformerDecoderLayer: expected a memory (batch, n, %d), got %s",
+          self.multihead_attn.embed, described(memory))
+  end
   local drop = dropped(self, o)
   x = residual(self, self.norm1, x, drop, function (h)
     return self.self_attn(h, positions.only(o, "mask", "key_mask", "cache",

@@ -21,6 +21,9 @@ local kind_of = module.core.kind
 local Reader = {}
 Reader.__index = Reader
 
+-- Who filled a cache last: another that holds as many ids holds others.
+local filled_by = setmetatable({}, { __mode = "k" })
+
 -- A cache is what has these methods.
 local function check_cache (what, cache)
   local kind = type(cache)
@@ -102,8 +105,10 @@ end
 -- The logits (rows, vocabulary) behind lists of ids that are of one length:
 -- on the host, where one is chosen.
 function Reader:logits (lists)
-  if self.cache and #self.cache ~= self.read then
+  local cache = self.cache
+  if cache and (filled_by[cache] ~= self or #cache ~= self.read) then
     self:reset()  -- it has been used for something else
+    filled_by[cache] = self
   end
   local first, last, fresh = self.cache and self.read + 1 or 1, #lists[1], {}
   for r, list in ipairs(lists) do
