@@ -50,7 +50,7 @@ static void check_tables (const Tensor *x, const Tensor *cos,
   tensor_check_device(op_name, x, cos);
   tensor_check_device(op_name, x, sin);
   if (cos->ndim != 2 || !tensor_same_shape(cos, sin) ||
-      2 * cos->shape[1] > x->shape[x->ndim - 1])
+      cos->shape[1] > x->shape[x->ndim - 1] / 2)
     fnn_throw(FNN_ESHAPE,
               "%s: expected tables (places, r / 2), r at most the last size "
               "of %s, got %s and %s",
@@ -95,11 +95,11 @@ fnn_Tensor *fnn_rotary (fnn_Tensor *x, fnn_Tensor *cos, fnn_Tensor *sin,
   Tensor *v = as4(x);
   int64_t n = cos->shape[0];
   if (positions != NULL) positions = places_for(v, positions, n);
-  else if (first < 0 || first + v->shape[2] > n)
+  else if (first < 0 || first > n - v->shape[2])
     fnn_throw(FNN_EARG,
-              "%s: positions %" PRId64 " to %" PRId64
+              "%s: %" PRId64 " positions from %" PRId64
               " are out of range for %" PRId64 " (they count from 0)",
-              op_name, first, first + v->shape[2] - 1, n);
+              op_name, v->shape[2], first, n);
   Tensor *y = turned(v, cos, sin, positions, first, interleaved, false);
   while (y->ndim > x->ndim) y = view_drop(y, 0);
   Node *node = graph_record1(y, &rule, x, SAVED);
