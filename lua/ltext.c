@@ -249,6 +249,11 @@ static int choose (lua_State *L, int status, lua_KContext called) {
   fnn_Tensor *given = checktensor(L, 2), *x = given;
   int64_t one = 0, id = 0, *count = NULL;
   if (called) {
+    if (!lua_isnil(L, -1) && lua_type(L, -1) != LUA_TUSERDATA)
+      raise_error(L,
+                  "Sampler: the callback returned a %s (expected logits, or "
+                  "nothing)",
+                  push_type_name(L, -1));
     x = checktensor(L, lua_isnil(L, -1) ? 4 : lua_gettop(L));
     if (!tensor_same_shape(x, given))
       raise_error(L,

@@ -80,15 +80,12 @@ describe("x:rotary", function ()
     fails("rotary: expected tables (places, r / 2), r at most the last size " ..
           "of (2, 3, 4), got (5, 3) and (5, 3)",
           function () x:rotary(fnn.zeros(5, 3), fnn.zeros(5, 3)) end)
-    fails("rotary: positions 3 to 5 are out of range for 5 (they count from 0)",
-          function () x:rotary(cos, cos, { positions = 3 }) end)
-    fails("rotary: positions -1 to 1 are out of range",
+    fails("rotary: 3 positions from 3 are out of range for 5 (they count from " ..
+          "0)", function () x:rotary(cos, cos, { positions = 3 }) end)
+    fails("rotary: 3 positions from -1 are out of range",
           function () x:rotary(cos, cos, { positions = -1 }) end)
-    for _, first in ipairs { math.maxinteger, math.maxinteger - 1 } do
-      fails("rotary: positions " .. first .. " to " .. math.maxinteger ..
-            " are out of range for 5",
-            function () x:rotary(cos, cos, { positions = first }) end)
-    end
+    fails("rotary: 3 positions from 9223372036854775807 are out of range",
+          function () x:rotary(cos, cos, { positions = math.maxinteger }) end)
     fails("rotary: expected positions (3) or (1, 3), got (4)", function ()
       x:rotary(cos, cos, { positions = fnn.zeros({ 4 }, { dtype = "i64" }) })
     end)

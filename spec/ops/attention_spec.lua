@@ -424,6 +424,8 @@ describe("attention", function ()
     fails("dropout out of range", fused, q, k, k, { dropout = 1.5 })
     fails("'scale'", fused, q, k, k, { scale = 0 })
     fails("unknown option 'causl'", fused, q, k, k, { causl = true })
+    local long = fnn.zeros(1, 1, 1, 1):expand(1, 1, 1 << 57, 1)
+    fails("is too large", fused, fnn.zeros(1, 1 << 15, 1, 1), long, long)
     fails("nothing to compare", fused, fnn.ones(1, 1, 3, 0),
           fnn.ones(1, 1, 3, 0), fnn.ones(1, 1, 3, 2))
   end)

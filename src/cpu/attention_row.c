@@ -301,11 +301,12 @@ void CPU (attention_row)(Tensor *y, Tensor *lse, const Tensor *q,
             .e = v->shape[3] };
   size_t mark = fnn_mark();
   int64_t rows = q->shape[0] * g.heads * g.m;
+  int64_t part = rows * (g.e + 2) * (int64_t)sizeof(real); /* of one range */
   g.deep = divide_up(g.d, VEC) * VEC;
   g.ranges = divide_up(g.n, RANGE);
   g.queries = mem_scratch((size_t)(rows * g.deep) * sizeof(real));
-  g.part =
-      mem_scratch((size_t)(g.ranges * rows * (g.e + 2) + 1) * sizeof(real));
+  part = mem_mul(g.ranges, part, "scaled_dot_product_attention: bytes");
+  g.part = mem_scratch((size_t)part + sizeof(real));
   take_queries(&g);
   threads_run(q->shape[0] * g.groups * g.ranges, range_task, &g);
   threads_range(rows, grain_rows((g.ranges + 2) * g.e), join, &g);

@@ -50,7 +50,7 @@ static void check_tables (const Tensor *x, const Tensor *cos,
   tensor_check_device(op_name, x, cos);
   tensor_check_device(op_name, x, sin);
   if (cos->ndim != 2 || !tensor_same_shape(cos, sin) ||
-      2 * cos->shape[1] > x->shape[x->ndim - 1])
+      cos->shape[1] > x->shape[x->ndim - 1] / 2)
     fnn_throw(FNN_ESHAPE,
               "%s: expected tables (places, r / 2), r at most the last size "
               "of %s, got %s and %s",
@@ -77,16 +77,6 @@ static Tensor *places_for (const Tensor *x, Tensor *places, int64_t n) {
   return view_broadcast(places, 2, (int64_t[]){ b, s });
 }
 
-/* length places from first on, of n; first may be any number. */
-static void check_range (int64_t first, int64_t length, int64_t n) {
-  if (first >= 0 && first <= n - length) return;
-  int64_t last = first > INT64_MAX - length ? INT64_MAX : first + length - 1;
-  fnn_throw(FNN_EARG,
-            "%s: positions %" PRId64 " to %" PRId64
-            " are out of range for %" PRId64 " (they count from 0)",
-            op_name, first, last, n);
-}
-
 fnn_Tensor *fnn_rotary (fnn_Tensor *x, fnn_Tensor *cos, fnn_Tensor *sin,
                         fnn_Tensor *positions, int64_t first,
                         bool interleaved) {
@@ -105,7 +95,11 @@ fnn_Tensor *fnn_rotary (fnn_Tensor *x, fnn_Tensor *cos, fnn_Tensor *sin,
   Tensor *v = as4(x);
   int64_t n = cos->shape[0];
   if (positions != NULL) positions = places_for(v, positions, n);
-  else check_range(first, v->shape[2], n);
+  else if (first < 0 || first > n - v->shape[2])
+    fnn_throw(FNN_EARG,
+              "%s: %" PRId64 " positions from %" PRId64
+              " are out of range for %" PRId64 " (they count from 0)",
+              op_name, v->shape[2], first, n);
   Tensor *y = turned(v, cos, sin, positions, first, interleaved, false);
   while (y->ndim > x->ndim) y = view_drop(y, 0);
   Node *node = graph_record1(y, &rule, x, SAVED);
