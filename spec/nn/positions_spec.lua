@@ -84,6 +84,8 @@ describe("x:rotary", function ()
           function () x:rotary(cos, cos, { positions = 3 }) end)
     fails("rotary: positions -1 to 1 are out of range",
           function () x:rotary(cos, cos, { positions = -1 }) end)
+    fails("rotary: positions 9223372036854775807 to 9223372036854775806 are",
+          function () x:rotary(cos, cos, { positions = math.maxinteger }) end)
     fails("rotary: expected positions (3) or (1, 3), got (4)", function ()
       x:rotary(cos, cos, { positions = fnn.zeros({ 4 }, { dtype = "i64" }) })
     end)

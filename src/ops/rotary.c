@@ -93,13 +93,13 @@ fnn_Tensor *fnn_rotary (fnn_Tensor *x, fnn_Tensor *cos, fnn_Tensor *sin,
   cos = tensor_dense(tensor_convert(cos, t));
   sin = tensor_dense(tensor_convert(sin, t));
   Tensor *v = as4(x);
-  int64_t n = cos->shape[0];
+  int64_t n = cos->shape[0], s = v->shape[2];
   if (positions != NULL) positions = places_for(v, positions, n);
-  else if (first < 0 || first + v->shape[2] > n)
+  else if (first < 0 || first > n - s)
     fnn_throw(FNN_EARG,
               "%s: positions %" PRId64 " to %" PRId64
               " are out of range for %" PRId64 " (they count from 0)",
-              op_name, first, first + v->shape[2] - 1, n);
+              op_name, first, min64(first, INT64_MAX - s) + s - 1, n);
   Tensor *y = turned(v, cos, sin, positions, first, interleaved, false);
   while (y->ndim > x->ndim) y = view_drop(y, 0);
   Node *node = graph_record1(y, &rule, x, SAVED);
