@@ -159,6 +159,16 @@ describe("attention on cuda", function()
     end, { numbers(5, 2, 8, 9), numbers(6, 2, 8, 17), numbers(7, 2, 8, 17) })
   end)
 
+  it("takes products that f16 has no numbers for, once scaled", function()
+    local x = fnn.full({ 1, 1, 3, 64 }, 40, { dtype = "f16" }):to(device.name)
+    local v = fnn.ones(1, 1, 3, 64):to("f16", device.name)
+    for _, mask in ipairs { fnn.zeros(3, 3):to(device.name),
+                            fnn.Param(fnn.zeros(3, 3):to(device.name)) } do
+      local y = x:scaled_dot_product_attention(x, v, { mask = mask })
+      assert.near(1, y:to "f32":min():item(), 1e-3)
+    end
+  end)
+
   it("rounds as autocast says", function()
     local x = operands { 2, 4, 2, 20, 33, 16 }
     for i = 1, 3 do x[i] = x[i]:to(device.name) end

@@ -108,7 +108,7 @@ describe("recurrent layers on cuda", function()
     local w, u = numbers(17, 8, 3):to "cuda", numbers(18, 8, 2):to "cuda"
     local y = x:lstm(w, u, { lengths = { 2, 5 } })
     assert.error_matches(function() y:to "cpu" end,
-                         "lstm.* out of range for 5 steps and none")
+                         "lstm.* out of range for 5 lengths")
   end)
 
   it("takes 16-bit products under autocast", function()

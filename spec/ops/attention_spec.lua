@@ -274,6 +274,14 @@ describe("attention", function ()
     end
   end)
 
+  it("goes on with a NaN, whether or not its mask learns", function ()
+    local x, v = fnn.full({ 1, 1, 2, 4 }, 0 / 0), fnn.ones(1, 1, 2, 4)
+    for _, mask in ipairs { fnn.zeros(2, 2), fnn.Param(fnn.zeros(2, 2)) } do
+      local y = x:scaled_dot_product_attention(v, v, { mask = mask })
+      assert.is_true(y:isnan():all():item())
+    end
+  end)
+
   it("attends nothing where there is nothing", function ()
     local q = fnn.Param(fnn.randn(2, 3, 5, 4))
     local k = fnn.Param(fnn.zeros(2, 3, 0, 4))

@@ -154,15 +154,16 @@ static Tensor *composed (Tensor *q, Tensor *k, Tensor *v, Tensor *slopes,
   Tensor *none = tensor_scalar(0, t, d);
   k = repeated(k, q->shape[1]);
   v = repeated(v, q->shape[1]);
+  /* the queries are scaled, as their products may be too large for f16 */
+  q = fnn_zip_number(ZIP_mul, q, scale, false);
   Tensor *s = fnn_matmul(q, fnn_transpose(k, -1, -2));
-  s = fnn_zip_number(ZIP_mul, s, scale, false);
   s = fnn_add(s, fnn_cast(o->mask, t));
   if (slopes != NULL) s = fnn_add(s, fnn_cast(slope_bias(slopes, m, n), t));
   if (o->causal) {
     Tensor *seen = fnn_full(2, (int64_t[]){ m, n }, 1, FNN_BOOL, d);
     s = fnn_where(fnn_tril(seen, n - m), s, least);
   }
-  Tensor *some = fnn_reduce(REDUCE_any, fnn_zip(ZIP_gt, s, least), 1,
+  Tensor *some = fnn_reduce(REDUCE_any, fnn_zip(ZIP_ne, s, least), 1,
                             (int[]){ -1 }, true, 0);
   Tensor *p = fnn_softmax(fnn_where(some, s, none), -1);
   p = fnn_dropout(fnn_where(some, p, none), o->dropout, o->generator);

@@ -286,7 +286,7 @@ static Tensor *lengths_of (const char *op, const Tensor *x, Tensor *lengths) {
     fnn_throw(FNN_ESHAPE, "%s: lengths %s for x %s (expected (%lld))", op,
               shape_text(lengths), shape_text(x), (long long)x->shape[0]);
   if (!x->storage->device->host)
-    return ids_checked(op, x, lengths, x->shape[1] + 1, "steps and none");
+    return ids_checked(op, x, lengths, x->shape[1] + 1, "lengths");
   lengths = tensor_dense(tensor_convert(lengths, FNN_I64));
   const int64_t *n = tensor_data(lengths);
   for (int64_t b = 0; b < lengths->numel; b++)
