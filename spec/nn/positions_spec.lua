@@ -80,8 +80,8 @@ describe("x:rotary", function ()
     fails("rotary: expected tables (places, r / 2), r at most the last size " ..
           "of (2, 3, 4), got (5, 3) and (5, 3)",
           function () x:rotary(fnn.zeros(5, 3), fnn.zeros(5, 3)) end)
-    fails("rotary: 3 positions from 3 are out of range for 5 (they count from " ..
-          "0)", function () x:rotary(cos, cos, { positions = 3 }) end)
+    fails("rotary: 3 positions from 3 are out of range for 5 (they count " ..
+          "from 0)", function () x:rotary(cos, cos, { positions = 3 }) end)
     fails("rotary: 3 positions from -1 are out of range",
           function () x:rotary(cos, cos, { positions = -1 }) end)
     fails("rotary: 3 positions from 9223372036854775807 are out of range",
