@@ -3,9 +3,10 @@
 **
 ** The work makes a model with a module written in Lua, a matrix product and a
 ** normalization, takes a step with a gradient and an optimizer, calls back
-** into Lua from the engine, saves a file, and draws ids.  Each time a new state
-** does it: it must end in an error or in the right value, do the same work
-** rightly afterwards, and give back all bytes when it is closed. */
+** into Lua from the engine, saves a file, draws ids, and goes through
+** attention and a recurrent layer.  Each time a new state does it: it must end
+** in an error or in the right value, do the same work rightly afterwards, and
+** give back all bytes when it is closed. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -119,6 +120,10 @@ static const char work[] =
     "local sampler = fnn.text.Sampler { top_k = 3, top_p = 0.9, seed = 1,\n"
     "  presence_penalty = 1, callback = function (l) l[1] = -1 end }\n"
     "sampler(fnn.randn(2, 5), { { 1, 2 }, { 4 } })\n"
+    "local q, w = fnn.Param(fnn.randn(2, 9, 4)), fnn.Param(fnn.randn(6, 2))\n"
+    "local a = fnn.scaled_dot_product_attention(q, q, q, { causal = true })\n"
+    "a:rotary(fnn.ones(9, 2), fnn.ones(9, 2)):sum():backward()\n"
+    "fnn.gru(fnn.ones(1, 3, 2), w, w, { lengths = { 2 } }):sum():backward()\n"
     "local loss = fnn.scope(fnn.no_grad, function ()\n"
     "  return model(x):cross_entropy(y)\n"
     "end)\n"
