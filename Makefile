@@ -359,4 +359,6 @@ clean:
 .DELETE_ON_ERROR:
 .PHONY: all tests cuda-tests fuzzers test asan tsan fuzz bench install \
   install-module uninstall clean
--include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)
+# But for a system that scripts/rehearse keeps there, which has .d of its own.
+-include $(shell find $(BUILD) -name rehearse -prune -o \
+  -type f -name '*.d' -print 2>/dev/null)
