@@ -392,7 +392,7 @@ describe("attention", function ()
       local q = fnn.Param(fnn.randn(1, 1, n, 8))
       collectgarbage()
       fnn.reset_peak_memory()
-      local before = fnn.memory().live
+      local before = fnn.memory().peak
       local y = fused(q, q, q)
       y:backward(fnn.ones(1, 1, n, 8))
       return fnn.memory().peak - before
