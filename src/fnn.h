@@ -519,8 +519,6 @@ FNN_API fnn_Tensor *fnn_dropout (fnn_Tensor *x, double p, fnn_Generator *g);
 FNN_API fnn_Tensor *fnn_dropout_channels (fnn_Tensor *x, int n, double p,
                                           fnn_Generator *g);
 
-#include "fnn_sequence.h"
-
 /* Normalization: (x - mean) / sqrt(var + eps) weight + bias, both of x's
 ** dtype or NULL.  layer_norm: over the last n dims of x, whose shape weight and
 ** bias have; rms_norm: the same with mean 0 (Zhang and Sennrich 2019).  The
@@ -760,5 +758,7 @@ FNN_API void fnn_draw_text (fnn_Tensor *image, int64_t x, int64_t y, int scale,
 #ifdef __cplusplus
 }
 #endif
+
+#include "fnn_sequence.h"
 
 #endif

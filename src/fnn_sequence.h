@@ -1,8 +1,14 @@
-/* fnn_sequence.h - attention, rotary positions and recurrent layers; a part of
-** fnn.h. */
+/* fnn_sequence.h - attention, rotary positions and recurrent layers: a part of
+** fnn.h, which includes it. */
 
 #ifndef fnn_sequence_h
 #define fnn_sequence_h
+
+#include "fnn.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* Attention (Vaswani et al. 2017): softmax(scale q k' + mask) v for queries q
 ** (batch, heads, m, d), keys k (batch, groups, n, d) and values v (batch,
@@ -69,5 +75,9 @@ typedef struct fnn_Recurrent {
 ** state is that of its last step; in reverse it starts there. */
 FNN_API fnn_Tensor *fnn_recurrent (fnn_Tensor *x, const fnn_Recurrent *r,
                                    fnn_Tensor **h, fnn_Tensor **c);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
