@@ -37,6 +37,10 @@ local function classes()
   -- Those of Lua alone.
   found.Network = getmetatable(fnn.Network()).__index
   found.Decoder = getmetatable(fnn.text.Decoder(print)).__index
+  local folder = os.tmpname()
+  os.remove(folder)
+  found.Checkpoints = getmetatable(fnn.checkpoints(folder)).__index
+  os.remove(folder)
   found.KvCache = getmetatable(fnn.nn.KvCache { length = 1 }).__index
   for _, name in ipairs { "Transformer", "VisionTransformer" } do
     found[name] = {}
