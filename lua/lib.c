@@ -58,6 +58,7 @@ static void open_context (lua_State *L, Lib *lib, const fnn_Host *host) {
   if (lib->context == NULL) luaL_error(L, "fnn: no memory for a context");
   lib->context->reclaim_library = reclaim;
   lib->context->where = where;
+  lib->context->place = module_place;
   lib->context->library = lib;
 }
 
@@ -195,6 +196,8 @@ static void push_internals (lua_State *L) {
   lua_setfield(L, -2, "nn");
   push_capture(L);
   lua_setfield(L, -2, "capture");
+  push_watch(L);
+  lua_setfield(L, -2, "watch");
   for (int k = 0; k < KINDS; k++) {
     pushmethods(L, (Kind)k);
     lua_setfield(L, -2, class_names[k]);
@@ -257,7 +260,8 @@ static const luaL_Reg functions[] = { { "clock", wall_clock },
                                       { NULL, NULL } };
 
 static void open_namespaces (lua_State *L) {
-  static const char *const names[] = { "nn", "optim", "data", "io", "text" };
+  static const char *const names[] = { "nn", "optim", "data",
+                                       "io", "text",  "graph" };
   for (int i = 0; i < countof(names); i++) {
     lua_newtable(L);
     lua_pushfstring(L, "fnn.%s", names[i]);

@@ -207,6 +207,7 @@ void tensor_check_device (const char *op, const Tensor *a, const Tensor *b) {
               "%s: tensors on two devices (%s %s on %s and %s "
               "on %s)",
               op, "shape", shape_text(a), da->name, shape_text(b), db->name);
+  if (context_now->watch != 0) watch_operands(op, a, b);
 }
 
 void tensor_check_float (const char *op, const Tensor *x) {
@@ -252,6 +253,7 @@ void tensor_check_write (const char *op, const Tensor *x) {
               param_of(x) != NULL ? "a trainable parameter"
                                   : "a tensor with a graph",
               shape_text(x));
+  if (context_now->watch != 0) watch_write(op, x);
 }
 
 void tensor_written (Tensor *x) {
