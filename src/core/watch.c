@@ -216,6 +216,8 @@ static double bytes_of (const Tensor *x) {
   return (double)x->numel * (double)fnn_dtype_size((fnn_Dtype)x->dtype);
 }
 
+static const char attention[] = "scaled_dot_product_attention";
+
 /* Multiplications and additions of a product; 0 of what is none. */
 static double flops_of (const char *op, const Tensor *y, Tensor *const *x) {
   double n = (double)y->numel;
@@ -227,9 +229,12 @@ static double flops_of (const char *op, const Tensor *y, Tensor *const *x) {
     bool transposed = strncmp(op, "conv_transpose", 14) == 0;
     return 2 * each * (transposed ? (double)x[0]->numel : n);
   }
-  if (strcmp(op, "attention") == 0) {
-    const int64_t *q = x[0]->shape, *v = x[2]->shape;
-    return 2 * (double)(q[0] * q[1] * q[2]) * (double)(v[2] * (q[3] + v[3]));
+  if (strcmp(op, attention) == 0) {
+    const Tensor *q = x[0], *v = x[2];
+    int64_t d = q->shape[q->ndim - 1];
+    double rows = d > 0 ? (double)(q->numel / d) : 0;
+    return 2 * rows * (double)v->shape[v->ndim - 2] *
+           (double)(d + v->shape[v->ndim - 1]);
   }
   return 0;
 }
@@ -256,7 +261,7 @@ static void profile_op (Watch *w, const char *op, const Tensor *y, int n,
   for (int i = 0; i < n; i++) bytes += bytes_of(x[i]);
   w->flops = flops_of(op, y, x);
   w->place = place_now(NULL, 0);
-  commit(w, op, FORWARD, w->place, bytes, w->flops);
+  commit(w, op, IN_FORWARD, w->place, bytes, w->flops);
   w->profile.own += now() - t;
 }
 
@@ -333,8 +338,8 @@ void watch_leave (void) {
   int64_t t = now();
   const char *op = w->op != NULL ? w->op : w->first;
   bool in_place = op[strlen(op) - 1] == '_'; /* lerp_ has such a kernel */
-  Phase phase = w->is_step && !in_place ? STEP : FORWARD;
-  commit(w, op, phase, phase == STEP ? 0 : place_now(NULL, 0), 0, 0);
+  Phase phase = w->is_step && !in_place ? IN_STEP : IN_FORWARD;
+  commit(w, op, phase, phase == IN_STEP ? 0 : place_now(NULL, 0), 0, 0);
   w->profile.own += now() - t;
 }
 
@@ -359,7 +364,7 @@ void watch_gradient (const Node *n, int i, Tensor *g) {
 ** for two. */
 static double back_flops (const Node *n, const Origin *o) {
   if (o == NULL || o->flops == 0) return 0;
-  if (strcmp(n->rule->name, "attention") == 0) return 2.5 * o->flops;
+  if (strcmp(n->rule->name, attention) == 0) return 2.5 * o->flops;
   return o->flops * (graph_wants(n, 0) + (n->nin > 1 && graph_wants(n, 1)));
 }
 
@@ -384,8 +389,8 @@ void watch_visited (const Node *n) {
   int64_t t = now();
   Watch *w = context_now->watcher;
   const Origin *o = (const Origin *)n->origin;
-  commit(w, n->rule->name, BACKWARD, o != NULL ? o->place : 0, back_bytes(n),
-         back_flops(n, o));
+  commit(w, n->rule->name, IN_BACKWARD, o != NULL ? o->place : 0,
+         back_bytes(n), back_flops(n, o));
   w->profile.own += now() - t;
 }
 

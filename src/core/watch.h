@@ -81,7 +81,7 @@ const char *watch_where (const Node *n);
 ** The profile
 */
 
-typedef enum Phase { FORWARD, BACKWARD, STEP } Phase;
+typedef enum Phase { IN_FORWARD, IN_BACKWARD, IN_STEP } Phase;
 
 enum { PROFILE_NAME = 40 };
 

@@ -1,15 +1,16 @@
 -- holders.lua - who holds the memory: fnn.memory_holders.
 --
--- Nothing is counted while a program runs.  When asked, all that Lua reaches
--- is walked through, and all graphs from there; each storage goes to the first
--- that claims it: weights, gradients, optimizers, buffers, graphs, variables.
+-- Nothing is counted while a program runs.  When asked, what nothing reaches is
+-- collected, all that Lua reaches is walked through, and all graphs from there;
+-- each storage goes to the first that claims it: weights, gradients, optimizers, buffers, graphs, variables.
 
 local fnn, load, internals = ...
 local text = load "seeing/text"
 local watch = internals.watch
 local core = internals.nn
 
-local ipairs, next, setmetatable, type = ipairs, next, setmetatable, type
+local collectgarbage, ipairs, next = collectgarbage, ipairs, next
+local setmetatable, type = setmetatable, type
 local sort = table.sort
 local format = string.format
 
@@ -130,6 +131,7 @@ local function memory_holders (options)
   local o = text.options("memory_holders", options,
                          { model = false, device = false })
   local device = fnn.device(o.device or fnn.default_device())
+  if collectgarbage "isrunning" then collectgarbage() end
   local found = reachable()
   local tensors = {}
   for i, x in ipairs(found.tensor) do tensors[i] = x[1] end
