@@ -1249,9 +1249,15 @@ function fnn.no_grad(f, ...) end
 ---@return any
 function fnn.enable_grad(f, ...) end
 
----Calls f with the arguments and returns its results. A backward inside looks
----at each gradient and raises at the first that is infinite or not a number,
----with the name of the operation that made it. Slow: for finding a fault.
+---Calls f with the arguments and returns its results. Inside, each operation
+---looks at its result, also in no_grad and where it writes in place, and each
+---backward at the gradients that it gives; the first that is not finite raises.
+---The error names the operation, the line of the script that called it and the
+---module it is in, shapes, how many elements are nan or inf and where the first
+---is, and whether they were made there or came in with an input. -inf may be
+---filled in and may come in, as it does in masks. What happens in a step that
+---is being recorded (fnn.graph_step) is not looked at. Slow: for finding a
+---fault.
 ---@param f function
 ---@param ... any
 ---@return any
@@ -4481,6 +4487,75 @@ function Checkpoints:list() end
 ---@param f function
 ---@return function
 function fnn.on_interrupt(f) end
+
+---Calls f and returns where its time went, and what f returned. print(p) shows
+---a row for each operation, forward, backward and in the optimizer's step: how
+---often it was called, milliseconds, microseconds each, its share, the bytes of
+---its operands and results, the bytes of storage that it made, and for products
+---billions of floating point operations a second. The time of an operation is
+---that of its kernels. The row 'outside ops' is all other time: Lua, checks,
+---allocation, recording the graph, collecting. On a card each kernel is waited
+---for, so that its time is its own: nothing overlaps, and the whole takes
+---longer than it would. One profile is taken at a time.
+---by: string = "op"     or "module": a row for each module of a model, by its
+---                      path; a module's own operations, without its children's
+---trace: string         a file for Chrome's events, which ui.perfetto.dev shows
+---@param f function
+---@param options? table
+---@return fnn.Profile
+---@return any
+function fnn.profile(f, options) end
+
+---@class fnn.Profile
+local Profile = {}
+
+---The n rows that took longest as text; all of them without n, as tostring(p).
+---p.rows is a list of tables with the fields op (or module), pass, calls,
+---kernels, ms, us, share (of 1), bytes, made, flops and gflops; p.ms and so on
+---are the same columns as lists. p.total and p.outside are milliseconds.
+---@param n? integer
+---@return string
+function Profile:table(n) end
+
+---The same profile by "op" or by "module".
+---@param by string
+---@return fnn.Profile
+function Profile:sorted_by(by) end
+
+---Who holds the memory that is live on a device, the largest first: parameters,
+---by their path in the model, gradients, the state of optimizers, buffers, what
+---graphs keep for backward, by operation, and variables of Lua, by the name of
+---the variable that leads to the tensor. What several hold is counted once, for
+---the first of these. The rest, which Lua does not reach, is a row of its own:
+---batches that a loader has ready, weights that were packed, scratch. It collects
+---garbage first and walks through all values of Lua, which takes a while.
+---model: Module       whose paths name the parameters; else those of all models
+---device: string      the default device, if none is named
+---@param options? table
+---@return fnn.Holders
+function fnn.memory_holders(options) end
+
+---@class fnn.Holders
+local Holders = {}
+
+---Groups, and the n largest of each (5), as text; tostring(h) does that too.
+---h.rows is a list of tables with the fields group, name, bytes and count (of
+---storages), h.groups has the bytes of each group by its name, h.live is their
+---sum.
+---@param n? integer
+---@return string
+function Holders:table(n) end
+
+fnn.graph = {}
+
+---The graph behind x as text for Graphviz: operations with the shape of their
+---result and the bytes that they keep for backward, and parameters.
+---names: Module               whose paths name the parameters
+---direction: string = "BT"    or "TB", "LR", "RL": where the result is drawn
+---@param x fnn.Tensor
+---@param options? table
+---@return string
+function fnn.graph.dot(x, options) end
 
 ---Opens a prompt in the midst of a script, until Ctrl-D, and returns nothing.
 ---env is the table of globals there, the script's own if it is left out: give
