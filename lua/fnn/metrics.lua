@@ -79,6 +79,9 @@ function meta:__tostring ()
   return format("MetricStream of %s", hidden[self].name)
 end
 
+-- The metric's name.
+function Stream:name () return hidden[self].name end
+
 -- Counts the rows of a batch.
 function Stream:add (outputs, targets)
   local h = hidden[self]
