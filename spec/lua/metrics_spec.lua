@@ -120,25 +120,25 @@ describe("metrics beside scikit-learn", function()
 
   local seen = {}
   for i, case in ipairs(fixture.cases) do
-    local name, options, x, y, value = table.unpack(case)
+    local name, options, at_x, at_y, value = table.unpack(case)
     seen[name] = true
     local function check(what, f)
       it(("%s, case %d: %s"):format(name, i, what), function()
-        f(tensors[x], tensors[y], ("%s, case %d"):format(name, i))
+        f(tensors[at_x], tensors[at_y], ("%s, case %d"):format(name, i))
       end)
     end
 
-    check("of a set at once", function(outputs, targets, what)
-      same(value, metrics[name](outputs, targets, options), what)
+    check("of a set at once", function(x, y, what)
+      same(value, metrics[name](x, y, options), what)
     end)
 
-    check("in batches, the last one uneven", function(outputs, targets, what)
-      local wanted = metrics[name](outputs, targets, options)
+    check("in batches, the last one uneven", function(x, y, what)
+      local wanted = metrics[name](x, y, options)
       for _, size in ipairs { 1, 4, 7 } do
         local stream = metrics.stream(name, options)
-        for first = 1, #outputs, size do
-          local n = math.min(size, #outputs - first + 1)
-          stream:add(outputs:narrow(1, first, n), targets:narrow(1, first, n))
+        for first = 1, #x, size do
+          local n = math.min(size, #x - first + 1)
+          stream:add(x:narrow(1, first, n), y:narrow(1, first, n))
         end
         equal(wanted, stream:value(), what)
       end

@@ -98,12 +98,18 @@ local function check_shape (run, saved)
   end
 end
 
-function Place:load_state_dict (dict)
-  local run, values = self.run, dict[".state"]
+-- Raises for the place of another run.
+function Place:check_state_dict (dict)
+  local values = dict[".state"]
   if type(values) ~= "table" or not values.epoch then
-    raise "fit: the checkpoint was not made by fnn.fit"
+    raise("fit: the checkpoint was not made by fnn.fit")
   end
-  check_shape(run, values.shape)
+  check_shape(self.run, values.shape)
+end
+
+function Place:load_state_dict (dict)
+  self:check_state_dict(dict)
+  local run, values = self.run, dict[".state"]
   run.epoch, run.batch, run.step = values.epoch, values.batch, values.step
   run.lr, run.ended = values.lr, values.ended
   history.unpack(run.history, values.history)
@@ -169,18 +175,29 @@ local function open (run, list)
     store:save(state, info)
     saved = place
   end
-  if run.o.resume then store:resume(state) end
+  if run.o.resume then
+    store:resume(state)
+  elseif method(store, "latest") and store:latest() then
+    raise("fit: option 'checkpoints': %s has a run already: option 'resume' " ..
+          "goes on with it, else take another folder", tostring(store))
+  end
 end
 
 -- }======================================================
 
--- Calls f when the user wants the program to end, until what is returned is
--- closed.
+-- Calls f at the first interrupt, and what a script has wanted called, until
+-- what is returned is closed.
 local function on_interrupt (f)
-  local watching = rawget(fnn, "on_interrupt")
-  local before = watching and watching(f)
+  if not rawget(fnn, "on_interrupt") then return nil end
+  local before
+  before = fnn.on_interrupt(function ()
+    f()
+    local also = before
+    before = nil
+    if also then also() end
+  end)
   return setmetatable({}, { __close = function ()
-    if watching then watching(before) end
+    fnn.on_interrupt(before)
   end })
 end
 
