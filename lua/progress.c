@@ -112,8 +112,7 @@ static void begin (const char *what, int64_t step, double t) {
 static bool is_due (bool terminal, int64_t step, int64_t total, double t) {
   double since = t - bar.drawn;
   if (terminal) return since >= (bar.shown ? FRAME : PATIENCE);
-  return since >= LINE &&
-         (double)(step - bar.told) >= SHARE * (double)total;
+  return since >= LINE && (double)(step - bar.told) >= SHARE * (double)total;
 }
 
 /* Without words, what there is ends. */

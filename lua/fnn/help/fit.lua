@@ -17,14 +17,14 @@ metrics and loss get the model's output and the target.
 Callbacks are given what they may change: run.model, run.optimizer; and
 run.epoch, run.batch, run.step, what has been done.
 
-Steps count from 1 in callbacks and logs: they are steps of the optimizer. A run
-that was ended between two steps, by a callback that returns false or raises, by
-Ctrl-C (one lets it save and return, a second ends the process) or by a signal
-that nobody can catch, goes on from its last checkpoint with resume, to the same
-bits as one that was not: so scripts may always say resume = true. Data and
-options must be the same; more epochs may be added. A checkpoint is a file of
-fnn.save_training with entries model, optimizer, fit, and where there are such
-schedule, scaler and average.
+Steps are those of the optimizer, and count what is done: on_batch is called
+with 1 first. A run that was ended between two steps, by a callback that returns
+false or raises, by Ctrl-C (one lets it save and return, a second ends the
+process) or by what nobody can catch, goes on from its last checkpoint with
+resume, to the same bits as one that was not: so scripts may always say resume =
+true. Data and options must be the same; more epochs may be added. A checkpoint
+is a file of fnn.save_training with entries model, optimizer, fit, and where
+there are such schedule, scaler and average.
 
 fnn.fit(model: Module, data: Dataset|Loader|table|function, options: table)
     -> History
