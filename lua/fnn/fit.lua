@@ -65,11 +65,14 @@ local function evaluate (model, set, given)
   fnn.no_grad(function ()
     local batches = source.of("evaluate", set, o, false, device_of(model, o))
     batches.start(0, 0)
+    local some
     for batch in batches.next do
+      some = true
       local output, loss = steps.forward(model, batch, o)
       seen.add(steps.count(batch, o), loss, output,
                unpack(batch, #batch - o.targets + 1))
     end
+    if not some then raise("evaluate: the data has no batches") end
   end)
   return seen.into({})
 end
@@ -135,7 +138,7 @@ local function new_run (model, set, o)
     seen = { model = model, optimizer = opt },  -- what callbacks are shown
   }
   run.stop = o.early_stopping and watch.stopper(model, o, list)
-  if o.monitor then watch.choose("monitor", o, list) end
+  run.monitor = watch.name_of("monitor", o, list)
   runs.open(run, list)
   return run
 end
@@ -216,8 +219,7 @@ local function after_epoch (run)
   check_loss(run, stats.loss)
   validate(run, stats)
   if method(o.schedule, "update") then
-    local name = watch.choose("schedule", o, run.means.list)
-    o.schedule:update(watch.value_of("schedule", stats, name))
+    o.schedule:update(watch.value_of("schedule", stats, run.monitor))
   end
   run.epoch, run.batch = run.epoch + 1, 0
   run.history[run.epoch] = stats

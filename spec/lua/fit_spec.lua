@@ -303,6 +303,15 @@ describe("fnn.evaluate", function()
     assert.is_false(model.training)
   end)
 
+  it("says what is wrong", function()
+    raises("evaluate: the data has no batches", fnn.evaluate, line(),
+           { fnn.zeros(0, 2), fnn.zeros(0, 1) })
+    raises("evaluate: unknown option 'epochs'", fnn.evaluate, line(), { x, y },
+           { epochs = 1 })
+    raises("evaluate: unknown option 'criterion' (here it is loss)",
+           fnn.evaluate, line(), { x, y }, { criterion = nn.mse })
+  end)
+
   it("takes from a loader what is no tensor, and models without weights",
      function()
     local given

@@ -38,9 +38,9 @@ local function mode_of (name, list)
         "'max')", name)
 end
 
--- The name that is watched, and its mode: what a part of the options says,
--- else what the run does.
-local function choose (what, o, list, name, mode)
+-- The name that is watched: what a part of the options says, else what the run
+-- does.
+local function name_of (what, o, list, name)
   name = name or o.monitor or (o.validation and "val_loss" or "loss")
   local names = names_of(list, o.validation and true)
   if not names[name] then
@@ -49,6 +49,12 @@ local function choose (what, o, list, name, mode)
           find(tostring(name), "^val_") and not o.validation and
           ": there is no validation" or "")
   end
+  return name
+end
+
+-- The same, and whether less or more of it is better.
+local function choose (what, o, list, name, mode)
+  name = name_of(what, o, list, name)
   return name, mode or o.mode or mode_of(name, list)
 end
 
@@ -111,4 +117,4 @@ local function stopper (model, o, list)
   return stop
 end
 
-return { choose = choose, stopper = stopper, value_of = value_of }
+return { choose = choose, name_of = name_of, stopper = stopper, value_of = value_of }
