@@ -109,8 +109,11 @@ function fnn.synchronize(device) end
 ---@return integer
 function fnn.threads(n) end
 
----Tells whoever watches how far long work has come; the program shows a bar.
----Raises when it is to stop.
+---Tells whoever watches how far long work has come; the program shows a bar with
+---the rate and the time that is left, and where stderr is no terminal a line for
+---each tenth of the work, but not more than one in 10 s. Work ends at its last
+---step; where that is not known, fnn.progress("", 0) ends it. Raises when it is
+---to stop.
 ---@param what string
 ---@param step integer
 ---@param total? integer
@@ -3834,42 +3837,6 @@ function Loader:load_state_dict(state) end
 ---@param state table
 function Loader:check_state_dict(state) end
 
----Trains the model and returns a list of what was seen in each epoch that ran:
----tables of epoch, loss, lr, val_loss and the metrics by their names, those of
----the validation as val_NAME; means over the items. The model is left in
----evaluation, as by model:eval(). A mean loss that is infinite or nan raises.
----loss: function                 of outputs and targets: nn.cross_entropy
----epochs: integer = 1
----batch_size: integer = 32       of a dataset; a loader has its own
----shuffle: boolean = true        of a dataset
----seed: integer = 0              of a dataset's order
----optimizer: Optimizer|function  or what makes one: optim.Adam; AdamW without
----lr: number                     for an optimizer that is made
----schedule: function             the rate by the step, counted from 0
----clip: number                   the longest gradient
----validation: Dataset            what to evaluate on after each epoch
----metrics: table                 functions of outputs and targets, by name
----callback: function             f(epoch, stats); false ends the training
----device: string                 where model and batches go; if left out,
----                               batches go to where the model is
----progress: boolean = true       whether the program's bar is shown
----@param model fnn.Module
----@param data fnn.Dataset|fnn.Loader|table
----@param options? table
----@return table
-function fnn.fit(model, data, options) end
-
----The mean loss and metrics over the data, in evaluation and without gradients.
----loss: function
----metrics: table
----batch_size: integer = 32
----device: string           where batches go; if left out, to where the model is
----@param model fnn.Module
----@param data fnn.Dataset|fnn.Loader|table
----@param options? table
----@return table
-function fnn.evaluate(model, data, options) end
-
 ---A function that does what f does. On the CPU it is f. On a card it calls f
 ---the first times, then records a call, and from then on replays it: f itself
 ---runs no more. Tensors among the arguments are copied to where the recording
@@ -3891,32 +3858,6 @@ function fnn.evaluate(model, data, options) end
 ---@param options? table
 ---@return function
 function fnn.graph_step(f, options) end
-
-fnn.metrics = {}
-
----The share of rows whose class is the target's.
----threshold: number = 0.5    0 for outputs that are no probabilities yet
----@param outputs fnn.Tensor
----@param targets fnn.Tensor
----@param options? table
----@return number
-function fnn.metrics.accuracy(outputs, targets, options) end
-
----The id of each row's class.
----threshold: number = 0.5
----@param outputs fnn.Tensor
----@param options? table
----@return fnn.Tensor
-function fnn.metrics.classes(outputs, options) end
-
----How often each actual class was taken for each: counts (actual, predicted).
----threshold: number = 0.5
----classes: integer           how many there are, if the outputs do not tell
----@param outputs fnn.Tensor
----@param targets fnn.Tensor
----@param options? table
----@return fnn.Tensor
-function fnn.metrics.confusion(outputs, targets, options) end
 
 ---A network without layers.
 ---seed: integer    of its first weights and of the order of the data
@@ -4556,6 +4497,261 @@ fnn.graph = {}
 ---@param options? table
 ---@return string
 function fnn.graph.dot(x, options) end
+
+---Trains the model and returns what was seen in each epoch that ran to its end:
+---tables of epoch, loss, lr, val_loss and the metrics by their names, those of
+---the validation as val_NAME. The loss is a mean over the items, a metric is of
+---all items. The model is left in evaluation, as by model:eval(). A mean loss
+---that is infinite or nan raises.
+---loss: function                 of outputs and targets: nn.cross_entropy; the
+---                               mean over a batch
+---epochs: integer = 1
+---batch_size: integer = 32       of tensors and datasets
+---shuffle: boolean = true        the same
+---seed: integer = 0              of their order
+---targets: integer = 1           how many tensors of a batch are targets
+---optimizer: Optimizer|function  or what makes one: optim.Adam; AdamW without
+---lr: number                     for an optimizer that is made
+---schedule: function             the rate by the step, counted from 0;
+---                               ReduceOnPlateau follows what is monitored
+---schedule_by: string = "step"   or "epoch"
+---accumulate: integer = 1        batches that make one step, as if they were one
+---clip: number                   the longest gradient
+---clip_value: number             the largest number in a gradient
+---autocast: boolean|string       true is "bf16"; "f16" has a GradScaler
+---scaler: GradScaler             another one
+---average: Ema|SWA               follows the weights, and is what is validated
+---validation: Dataset            what to evaluate on after each epoch; whatever
+---                               data may be
+---metrics: table                 functions of outputs and targets by name, names
+---                               of metrics ({ "accuracy" }), metrics.stream,
+---                               objects with add(outputs, targets) and value()
+---monitor: string                what tells how good it is: val_loss, or loss
+---                               without a validation
+---mode: string                   "min" or "max", if the name does not tell
+---early_stopping: table|integer  how many epochs without a better one end it;
+---                               patience = 3, min_delta = 0, monitor, mode,
+---                               restore_best = false (its weights)
+---checkpoints: table|string      the folder of fnn.checkpoints, or what it gave;
+---                               folder, every (steps; an epoch's end always is
+---                               one), keep = 3, best (true, or a name), mode
+---resume: boolean = false        goes on from the last checkpoint, if any
+---on_epoch: function             f(epoch, stats, run); false ends the training
+---on_batch: function             f(step, loss, run) after each step, with the
+---                               loss of the epoch so far; false ends it
+---log: table                     what has scalar(name, value, step):
+---                               fnn.log.tensorboard(folder)
+---log_every: integer             steps between two batch_loss in it
+---verbose: boolean|function      a line an epoch on stderr, or to a function
+---device: string                 where model and batches go; if left out,
+---                               batches go to where the model is
+---progress: boolean = true       whether the program's bar is shown
+---@param model fnn.Module
+---@param data fnn.Dataset|fnn.Loader|table|function
+---@param options table
+---@return fnn.History
+function fnn.fit(model, data, options) end
+
+---@class fnn.History
+local History = {}
+
+---One value an epoch, nan where there was none: what a plot takes. A history
+---knows stopped ("early_stopping", "on_epoch", "on_batch", "interrupted", or nil
+---if all epochs ran), steps, best_epoch of early stopping, and partial: what was
+---seen of an epoch that was ended, and of how many batches.
+---@param name string
+---@return table
+function History:column(name) end
+
+---The mean loss and metrics over the data, in evaluation and without gradients.
+---loss: function
+---metrics: table
+---targets: integer = 1
+---batch_size: integer = 32
+---autocast: boolean|string
+---device: string           where batches go; if left out, to where the model is
+---@param model fnn.Module
+---@param data fnn.Dataset|fnn.Loader|table|function
+---@param options? table
+---@return table
+function fnn.evaluate(model, data, options) end
+
+fnn.metrics = {}
+
+---The share of rows whose class is the target's.
+---threshold: number = 0.5  of one output a row; 0 for logits
+---dim: integer = 2         the dimension of the classes; -1 if they are last
+---ignore_index: integer    rows with this target do not count
+---@param outputs fnn.Tensor
+---@param targets fnn.Tensor
+---@param options? table
+---@return number
+function fnn.metrics.accuracy(outputs, targets, options) end
+
+---The share of rows (n, classes) whose target is among the k highest; of equal
+---ones the lower id is first, as in argmax.
+---k: integer = 5
+---ignore_index: integer
+---@param outputs fnn.Tensor
+---@param targets fnn.Tensor
+---@param options? table
+---@return number
+function fnn.metrics.top_k(outputs, targets, options) end
+
+---The share of the rows taken for a class that are of it; 0 where none was.
+---average: string          "binary", of the positive class, if left out and
+---                         there are two classes; else "macro", the mean over
+---                         the classes that are in targets or outputs;
+---                         "weighted" by the rows of each; "micro", of all
+---                         counts; "none", a list of the classes
+---positive: integer = 1    the positive class
+---threshold: number = 0.5  of one output a row; 0 for logits
+---dim: integer = 2         the dimension of the classes; -1 if they are last
+---ignore_index: integer    rows with this target do not count
+---@param outputs fnn.Tensor
+---@param targets fnn.Tensor
+---@param options? table
+---@return number|number[]
+function fnn.metrics.precision(outputs, targets, options) end
+
+---The share of the rows of a class that were taken for it; 0 where none is.
+---average: string          "binary", of the positive class, if left out and
+---                         there are two classes; else "macro", the mean over
+---                         the classes that are in targets or outputs;
+---                         "weighted" by the rows of each; "micro", of all
+---                         counts; "none", a list of the classes
+---positive: integer = 1    the positive class
+---threshold: number = 0.5  of one output a row; 0 for logits
+---dim: integer = 2         the dimension of the classes; -1 if they are last
+---ignore_index: integer    rows with this target do not count
+---@param outputs fnn.Tensor
+---@param targets fnn.Tensor
+---@param options? table
+---@return number|number[]
+function fnn.metrics.recall(outputs, targets, options) end
+
+---The harmonic mean of precision and recall, 0 where neither has any.
+---average: string          "binary", of the positive class, if left out and
+---                         there are two classes; else "macro", the mean over
+---                         the classes that are in targets or outputs;
+---                         "weighted" by the rows of each; "micro", of all
+---                         counts; "none", a list of the classes
+---positive: integer = 1    the positive class
+---threshold: number = 0.5  of one output a row; 0 for logits
+---dim: integer = 2         the dimension of the classes; -1 if they are last
+---ignore_index: integer    rows with this target do not count
+---@param outputs fnn.Tensor
+---@param targets fnn.Tensor
+---@param options? table
+---@return number|number[]
+function fnn.metrics.f1(outputs, targets, options) end
+
+---The area under the ROC curve: how often a positive row has a higher score than
+---another, a tie counting half. Of several classes each is held against all
+---others. nan where all rows are of one class; such a class is not in the mean.
+---softmax: boolean = true     of three columns and more: outputs are logits
+---average: string = "macro"   or "weighted", "none"
+---@param outputs fnn.Tensor
+---@param targets fnn.Tensor
+---@param options? table
+---@return number|number[]
+function fnn.metrics.auc(outputs, targets, options) end
+
+---How often each actual class was taken for each: counts (actual, predicted).
+---classes: integer         how many there are, if the outputs do not tell
+---threshold: number = 0.5  of one output a row; 0 for logits
+---dim: integer = 2         the dimension of the classes; -1 if they are last
+---ignore_index: integer    rows with this target do not count
+---@param outputs fnn.Tensor
+---@param targets fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.metrics.confusion(outputs, targets, options) end
+
+---The id of each row's class.
+---threshold: number = 0.5
+---dim: integer = 2
+---@param outputs fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.metrics.classes(outputs, options) end
+
+---exp of the mean cross_entropy of logits and ids: of the language model's loss
+---alone, whatever else is added to the one that is trained.
+---dim: integer = 2               the dimension of the classes
+---ignore_index: integer = -100
+---@param outputs fnn.Tensor
+---@param targets fnn.Tensor
+---@param options? table
+---@return number
+function fnn.metrics.perplexity(outputs, targets, options) end
+
+---The mean of the differences' absolute values. Shapes must agree.
+---@param outputs fnn.Tensor
+---@param targets fnn.Tensor
+---@return number
+function fnn.metrics.mae(outputs, targets) end
+
+---The mean of the squared differences.
+---@param outputs fnn.Tensor
+---@param targets fnn.Tensor
+---@return number
+function fnn.metrics.mse(outputs, targets) end
+
+---Its square root.
+---@param outputs fnn.Tensor
+---@param targets fnn.Tensor
+---@return number
+function fnn.metrics.rmse(outputs, targets) end
+
+---The share of the targets' variance that outputs explain; the mean over
+---columns. Where targets are all the same 1 if outputs are they, else 0; of one
+---row nan.
+---@param outputs fnn.Tensor
+---@param targets fnn.Tensor
+---@return number
+function fnn.metrics.r2(outputs, targets) end
+
+---Counts a metric over batches, exactly as over the whole set: on the CPU to the
+---same bits. metric is a name, a function of this library with its options, or a
+---function of outputs and targets, whose mean counts each row once.
+---@param metric string|function
+---@param options? table
+---@return fnn.MetricStream
+function fnn.metrics.stream(metric, options) end
+
+---@class fnn.MetricStream
+local MetricStream = {}
+
+---Counts a batch.
+---@param outputs fnn.Tensor
+---@param targets fnn.Tensor
+---@return fnn.MetricStream
+function MetricStream:add(outputs, targets) end
+
+---The metric of all that was added since the last reset.
+---@return number|number[]|fnn.Tensor
+function MetricStream:value() end
+
+---Begins anew.
+---@return fnn.MetricStream
+function MetricStream:reset() end
+
+---Another one of the same metric and options, with nothing in it.
+---@return fnn.MetricStream
+function MetricStream:fresh() end
+
+---The name of the metric.
+---@return string
+function MetricStream:name() end
+
+---What has been counted: numbers and tensors by name.
+---@return table
+function MetricStream:state_dict() end
+
+---Goes on from there.
+---@param state table
+function MetricStream:load_state_dict(state) end
 
 ---Opens a prompt in the midst of a script, until Ctrl-D, and returns nothing.
 ---env is the table of globals there, the script's own if it is left out: give
