@@ -132,5 +132,8 @@ typedef struct Nodes {
 } Nodes;
 
 Nodes *graph_nodes (int n, Tensor *const *x) LENT(graph_nodes);
+/* Where a gradient of x goes: a Node, a Param or NULL; which of the two. */
+Object *graph_source_of (const Tensor *x) LENT(graph_source_of);
+bool graph_is_param (const Object *source) LENT(graph_is_param);
 
 #endif
