@@ -320,10 +320,18 @@ void watch_write (const char *op, const Tensor *x) {
   if (context_now->walk != NULL) return;
   if (profiles() && w->kernels == 0) w->op = op;
   if (!looks()) return;
-  anomaly_settle(&w->written);
   bool pair = w->pair[0] == x && strcmp(w->pair_op, op) == 0;
   anomaly_write(&w->written, op, x, pair ? w->pair[1] : NULL);
   drop_pair(w);
+}
+
+/* An optimizer looks at all weights and gradients before it writes the first;
+** what it looked at last tells its name. */
+void watch_written (const Tensor *x) {
+  Watch *w = context_now->watcher;
+  if (!looks() || context_now->walk != NULL) return;
+  const char *op = w->pair_op != NULL ? w->pair_op : "a write";
+  anomaly_write(&w->written, op, x, NULL);
 }
 
 void watch_leave (void) {
