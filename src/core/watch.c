@@ -192,7 +192,8 @@ static void note_event (Profile *p, size_t row, const Watch *w) {
   p->events[p->nevents++] = (ProfileEvent){ start, w->ns, (int)row };
 }
 
-/* The op that ran was this one. */
+/* The op that ran was this one.  What the context has made is counted anew now
+** and then, between two ops: the first after that counts less. */
 static void commit (Watch *w, const char *op, Phase phase, int place,
                     double bytes, double flops) {
   Profile *p = &w->profile;
@@ -202,7 +203,7 @@ static void commit (Watch *w, const char *op, Phase phase, int place,
   r->calls++;
   r->kernels += w->kernels;
   r->ns += w->ns;
-  r->made += (double)(made >= w->made ? made - w->made : made);
+  if (made > w->made) r->made += (double)(made - w->made);
   if (w->kernels > 0) {
     r->bytes += bytes;
     r->flops += flops;
