@@ -350,22 +350,22 @@ describe("a run's numbers", function()
   teardown(function() os.remove(path) end)
 
   it("are whole 64 bits of steps, also the optimizer's", function()
-    local step = (1 << 33) + 1
+    local count = (1 << 33) + 1
     local p = fnn.Param(fnn.ones(2))
     local opt = optim.AdamW({ p }, { lr = 0.1 })
     opt:load_state_dict((function()
       p:set_grad(fnn.ones(2))
       opt:step()
       local dict = opt:state_dict()
-      dict[".state"].params[1].values.step = step
+      dict[".state"].params[1].values.step = count
       return dict
     end)())
-    fnn.save_training(path, { opt = opt, step = step })
+    fnn.save_training(path, { opt = opt, step = count })
     local again = optim.AdamW({ fnn.Param(fnn.ones(2)) }, { lr = 0.5 })
     local values = fnn.load_training(path, { opt = again })
-    assert.equal(step, values.step)
+    assert.equal(count, values.step)
     assert.equal("integer", math.type(values.step))
-    assert.equal(step, again:state_dict()[".state"].params[1].values.step)
+    assert.equal(count, again:state_dict()[".state"].params[1].values.step)
     assert.equal(0.1, again:lr())
   end)
 
