@@ -105,10 +105,9 @@ static void a_cancel_passes_try (void **state) {
 ** =======================================================
 */
 
-static const char listen[] =
-    "calls = 0\n"
-    "function note () calls = calls + 1 end\n"
-    "assert(fnn.on_interrupt(note) == nil)";
+static const char listen[] = "calls = 0\n"
+                             "function note () calls = calls + 1 end\n"
+                             "assert(fnn.on_interrupt(note) == nil)";
 
 static const char work[] =
     "local x = fnn.ones(700, 700)\n"
@@ -158,13 +157,15 @@ static void a_handler_is_replaced (void **state) {
   run(L, listen);
   fnn_cancel(token);
   assert_int_equal(run(L, "assert(fnn.on_interrupt(nil) == nil)\n"
-                          "return calls"), 1);
+                          "return calls"),
+                   1);
   run(L, listen);
   fnn_cancel(token);
   assert_int_equal(run(L, "local other = function () end\n"
                           "assert(fnn.on_interrupt(other) == nil)\n"
                           "assert(fnn.on_interrupt(nil) == other)\n"
-                          "return calls"), 1);
+                          "return calls"),
+                   1);
   lua_close(L);
 }
 
