@@ -166,6 +166,15 @@ static int get_variable (lua_State *L) {
   return 1;
 }
 
+/* global(name): a global of the script, nil where the host has none */
+static int get_global (lua_State *L) {
+  const char *name = luaL_checkstring(L, 1);
+  lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
+  lua_pushstring(L, name);
+  lua_rawget(L, -2);
+  return 1;
+}
+
 /* version(x): counts the in-place writes to the tensor's storage */
 static int tensor_version (lua_State *L) {
   lua_pushinteger(L, (lua_Integer)checktensor(L, 1)->storage->version);
@@ -189,11 +198,9 @@ static int make_namespace (lua_State *L) {
 }
 
 static const luaL_Reg internal_functions[] = {
-  { "nearest", nearest },
-  { "getenv", get_variable },
-  { "namespace", make_namespace },
-  { "version", tensor_version },
-  { "warn", host_warning },
+  { "nearest", nearest },        { "getenv", get_variable },
+  { "global", get_global },      { "namespace", make_namespace },
+  { "version", tensor_version }, { "warn", host_warning },
   { NULL, NULL },
 };
 
@@ -206,6 +213,8 @@ static void push_internals (lua_State *L) {
   lua_setfield(L, -2, "capture");
   push_folder(L);
   lua_setfield(L, -2, "folder");
+  push_canvas(L);
+  lua_setfield(L, -2, "canvas");
   for (int k = 0; k < KINDS; k++) {
     pushmethods(L, (Kind)k);
     lua_setfield(L, -2, class_names[k]);
