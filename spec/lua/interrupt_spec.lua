@@ -139,3 +139,34 @@ describe("fnn.on_interrupt", function ()
     assert.has_error(function () fnn.on_interrupt() end)
   end)
 end)
+
+describe("examples/char_lm.lua", function ()
+  teardown(shell.clean)
+
+  it("stops at Ctrl-C, and goes on at that step with the same bits",
+     function ()
+    local whole, stopped = shell.folder(), shell.folder()
+    local command = FNN .. " --threads 1 examples/char_lm.lua --quick " ..
+                    "--steps 600 --run "
+    local _, err, code = shell.run(command .. whole)
+    assert.equal(0, code, err)
+    local out
+    out, err, code = shell.run(shell.with([[
+      %s >%s/out & p=$!
+      until grep -q "step   100" %s/out || ! kill -0 $p; do sleep 0.02; done
+      kill -INT $p
+      wait $p]], command .. stopped, stopped, stopped))
+    assert.equal(130, code, out .. err)
+    local step = shell.read(stopped .. "/out"):match
+      "stopped after step (%d+): the same command goes on\n$"
+    assert.is_true(tonumber(step) < 600)
+    out, err, code = shell.run(command .. stopped)
+    assert.equal(0, code, err)
+    assert.matches("from step " .. step .. " of 600\n", out)
+    local last = "/step-000000600.safetensors"
+    assert.is_true(shell.read(whole .. last) == shell.read(stopped .. last))
+    out = shell.run(FNN .. " examples/char_lm.lua --generate 20 --run " ..
+                    stopped)
+    assert.is_true(#out >= 20)
+  end)
+end)
