@@ -147,23 +147,23 @@ describe("examples/char_lm.lua", function ()
      function ()
     local whole, stopped = shell.folder(), shell.folder()
     local command = FNN .. " --threads 1 examples/char_lm.lua --quick " ..
-                    "--steps 600 --run "
+                    "--steps 300 --run "
     local _, err, code = shell.run(command .. whole)
     assert.equal(0, code, err)
     local out
     out, err, code = shell.run(shell.with([[
       %s >%s/out & p=$!
-      until grep -q "step   100" %s/out || ! kill -0 $p; do sleep 0.02; done
+      until grep -q "step    50" %s/out || ! kill -0 $p; do sleep 0.02; done
       kill -INT $p
       wait $p]], command .. stopped, stopped, stopped))
     assert.equal(130, code, out .. err)
     local step = shell.read(stopped .. "/out"):match
       "stopped after step (%d+): the same command goes on\n$"
-    assert.is_true(tonumber(step) < 600)
+    assert.is_true(tonumber(step) < 300)
     out, err, code = shell.run(command .. stopped)
     assert.equal(0, code, err)
-    assert.matches("from step " .. step .. " of 600\n", out)
-    local last = "/step-000000600.safetensors"
+    assert.matches("from step " .. step .. " of 300\n", out)
+    local last = "/step-000000300.safetensors"
     assert.is_true(shell.read(whole .. last) == shell.read(stopped .. last))
     out = shell.run(FNN .. " examples/char_lm.lua --generate 20 --run " ..
                     stopped)

@@ -225,6 +225,31 @@ describe("loading a run", function()
     assert.equal(state_text(whole_run(1)), there)
   end)
 
+  it("goes on with LBFGS, and its memory of steps", function()
+    local function valley()
+      local p = fnn.Param(fnn.tensor { -1.2, 1 })
+      local opt = optim.LBFGS({ p }, { lr = 0.1, max_iter = 2 })
+      local function step()
+        return opt:step(function()
+          opt:zero_grad()
+          local x, y = p:narrow(1, 1, 1), p:narrow(1, 2, 1)
+          local loss = ((1 - x):square() + (y - x:square()):square() * 9):sum()
+          loss:backward()
+          return loss
+        end):item()
+      end
+      return { p = p, opt = opt }, step
+    end
+    local file = os.tmpname()
+    local run, step = valley()
+    for _ = 1, 3 do step() end
+    fnn.save_training(file, { p = run.p:value(), opt = run.opt })
+    local again, step_again = valley()
+    fnn.load_training(file, { p = again.p:value(), opt = again.opt })
+    for _ = 1, 4 do assert.equal(step(), step_again()) end
+    os.remove(file)
+  end)
+
   -- What is wrong, and the message; each puts something else into the run.
   local wrong = {
     ["another kind of optimizer"] = { "the state of Lookahead%(AdamW%) does " ..
