@@ -28,7 +28,7 @@ end
 function ticks.step(span, count)
   local raw = span / max(count, 1)
   local e = exponent(raw)
-  local m = raw / times(1, e)
+  local m = raw / times(1, e) - 1e-6  -- what rounding adds is no step more
   if m > 5 then return 1, e + 1 end
   return m > 2 and 5 or m > 1 and 2 or 1, e
 end
