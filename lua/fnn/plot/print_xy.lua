@@ -82,7 +82,7 @@ local function layout(p, width, height, color)
   l.margin = not color and p.kind == "lines" and #p.series > 1 and
              min(#p.series, 4) + 1 or 0
   l.columns = max(4, width - l.left + 1 - l.margin)
-  l.xmarks = ticks.of(f.x, max(1, l.columns / 11))
+  l.xmarks = ticks.of(f.x, max(1, l.columns / 9))
   l.height = l.top + l.lines + 1 + (f.xlabel ~= "" and 1 or 0)
   return l
 end
