@@ -14,8 +14,9 @@
 #                      accesses in them, in build/check; COVER=1 counts the
 #                      lines that run, in build/cover
 #
-# CAIRO=0 leaves cairo out, CC= chooses the compiler, CFLAGS= and LDFLAGS= add to its flags, BENCH=--quick
-# makes the benchmarks short (bench/run.lua has more options).
+# CAIRO=0 leaves cairo out, CC= chooses the compiler, CFLAGS= and LDFLAGS= add
+# to its flags, BENCH=--quick makes the benchmarks short (bench/run.lua has more
+# options).
 
 CC      ?= gcc
 PREFIX  ?= /usr/local

@@ -10,7 +10,7 @@
 -- with what the model takes them for.
 
 local fnn = require "fnn"
-local nn, optim, data, io = fnn.nn, fnn.optim, fnn.data, fnn.io
+local nn, optim, data = fnn.nn, fnn.optim, fnn.data
 
 local options = fnn.arguments(arg, {
   data = "", epochs = 0, picture = "mnist_mlp.png",
