@@ -63,6 +63,12 @@ local function write_legend(screen, p, list, y, color)
   end
 end
 
+local function has_lines(p)
+  for _, s in ipairs(p.series) do
+    if s.kind == "line" then return true end
+  end
+end
+
 -- Where things are: lines above, the plot's first line and column, its size.
 local function layout(p, width, height, color)
   local f, l = p.frame, {}
@@ -79,7 +85,7 @@ local function layout(p, width, height, color)
   local widest = 0
   for _, t in ipairs(l.ymarks) do widest = max(widest, #t.label) end
   l.left = widest + 3  -- the column after the axis
-  l.margin = not color and p.kind == "lines" and #p.series > 1 and
+  l.margin = not color and has_lines(p) and #p.series > 1 and
              min(#p.series, 4) + 1 or 0
   l.columns = max(4, width - l.left + 1 - l.margin)
   l.xmarks = ticks.of(f.x, max(1, l.columns / 9))
