@@ -36,6 +36,9 @@ io.read_png(path: string, options?: table) -> Tensor, table
 io.write_png(path: string, image: Tensor, texts?: table)
   Writes u8 (height, width) or (height, width, channels).
 
+io.encode_png(image: Tensor, texts?: table) -> string
+  The bytes of the file that write_png would write.
+
 io.write_grid(path: string, images: Tensor, options?: table)
   Writes a PNG of images (n, height, width) or (n, channels, height, width),
   floats from 0 to 1 or bytes, side by side with texts under them.
