@@ -4166,6 +4166,12 @@ function fnn.io.read_png(path, options) end
 ---@param texts? table
 function fnn.io.write_png(path, image, texts) end
 
+---The bytes of the file that write_png would write.
+---@param image fnn.Tensor
+---@param texts? table
+---@return string
+function fnn.io.encode_png(image, texts) end
+
 ---A whole file.
 ---@param path string
 ---@return string
@@ -4241,44 +4247,6 @@ function Safetensors:read(name) end
 ---Strings by name.
 ---@return table
 function Safetensors:metadata() end
-
----Reads the command line of the script: the global arg, or a list of words. The
----table has the value of each option by its name, its default where none is
----given. `--name value`, `--name=value`, `name=value` and, for options with
----short, `-n value` are the same; a dash in a name is as good as `_`. A word
----`--` ends the options.
----
----The spec: what the script does, if it is said, then `{ name, default, text }`
----for each option. The default's type is that of the value: an integer, a
----number, a string, a boolean (`--name`, `--no-name`) or a list of what may be
----chosen, the first if nothing is said. Without a default it is a string, or
----what type says, and nil unless given. Other keys of an option:
----required: boolean     raises if it is not given; it has no default
----short: string         a letter: -e
----min: number           the least that is taken
----max: number           the most
----type: string          "integer", "number" or "string"
----value: string         what stands for the value in the help: "FILE"
----The key words of the spec says which words without dashes there may be, "IN
----OUT", "FILE...", "[FILE...]"; they are at 1 and on. Without it such a word
----is wrong.
----
----Every script has `--device`, `--threads` and `--seed`, which take effect at
----once (see fnn.set_default_device, fnn.threads, fnn.manual_seed); device,
----threads and seed in the table tell what is in force. A spec that lists them
----gives them defaults. `--help` prints the options and ends the script with 0,
----by os.exit of the host. `--completion bash`, `zsh` or `fish` prints what
----makes that shell complete the options: `eval "$(./train.lua --completion
----bash)"`.
----
----A wrong word raises an object whose tostring is one line: interpreters print
----it without a traceback and end with 1, a host may catch it. With a list of
----words that is not arg nothing is printed or ended: a wrong word raises a
----string, and for `--help` and `--completion` the results are nil and the text.
----@param spec table
----@param words? string[]
----@return table
-function fnn.cli(spec, words) end
 
 fnn.plot = {}
 
@@ -4395,6 +4363,115 @@ function Plot:print(file, options) end
 ---@param options? table
 ---@return fnn.Tensor
 function Plot:image(options) end
+
+fnn.log = {}
+
+---Appends to a file of lines of JSON, {"step":100,"time":1767225600.25,
+---"loss":0.5}; the time is that of the call, in seconds since 1970. The folder
+---is made. A last line that a killed run left half is taken away. What is no
+---finite number, which JSON has no word for, is "NaN", "Infinity" or
+---"-Infinity". Images are PNG files in a folder beside ("log-images"), which
+---the line names.
+---resume: integer    a run that goes on from this step: drops later lines
+---@param path string
+---@param options? table
+---@return fnn.Log
+function fnn.log.jsonl(path, options) end
+
+---Writes a new event file into the folder, which is made, for TensorBoard
+---(`tensorboard --logdir`). A slash in a name makes groups. A run that goes on
+---has a file more in the same folder, and its curves go on. Scalars are kept in
+---32 bits.
+---resume: integer    a run that goes on from this step: what other files have
+---  from it on does not count
+---@param folder string
+---@param options? table
+---@return fnn.Log
+function fnn.log.tensorboard(folder, options) end
+
+---A log that writes to each of them, and closes them. The first error is raised
+---when all had their turn.
+---@param logs fnn.Log[]
+---@return fnn.Log
+function fnn.log.all(logs) end
+
+---@class fnn.Log
+local Log = {}
+
+---A number, or a tensor of one element, which is read: on a card that waits.
+---@param name string
+---@param value number|fnn.Tensor
+---@param step integer
+function Log:scalar(name, value, step) end
+
+---Numbers by name, as scalar: one line of JSON.
+---@param values table
+---@param step integer
+function Log:scalars(values, step) end
+
+---A text in UTF-8; TensorBoard takes it as Markdown. The step is 0 if it is
+---left out.
+---@param name string
+---@param text string
+---@param step? integer
+function Log:text(name, text, step) end
+
+---An image (height, width) or (channels, height, width), floats from 0 to 1 or
+---bytes; of 1 to 4 channels: grey, with alpha, RGB, RGBA. Of several, (n,
+---channels, height, width), each is one of its own.
+---@param name string
+---@param image fnn.Tensor
+---@param step integer
+function Log:image(name, image, step) end
+
+---How the elements are spread: counts in 64 equal bins from the least to the
+---largest, and sums. Elements that are nan or infinite are counted apart
+---("nonfinite").
+---@param name string
+---@param x fnn.Tensor
+---@param step integer
+function Log:histogram(name, x, step) end
+
+---Closes the file; what is said later raises. Closing again does nothing.
+function Log:close() end
+
+---Reads the command line of the script: the global arg, or a list of words. The
+---table has the value of each option by its name, its default where none is
+---given. `--name value`, `--name=value`, `name=value` and, for options with
+---short, `-n value` are the same; a dash in a name is as good as `_`. A word
+---`--` ends the options.
+---
+---The spec: what the script does, if it is said, then `{ name, default, text }`
+---for each option. The default's type is that of the value: an integer, a
+---number, a string, a boolean (`--name`, `--no-name`) or a list of what may be
+---chosen, the first if nothing is said. Without a default it is a string, or
+---what type says, and nil unless given. Other keys of an option:
+---required: boolean     raises if it is not given; it has no default
+---short: string         a letter: -e
+---min: number           the least that is taken
+---max: number           the most
+---type: string          "integer", "number" or "string"
+---value: string         what stands for the value in the help: "FILE"
+---The key words of the spec says which words without dashes there may be, "IN
+---OUT", "FILE...", "[FILE...]"; they are at 1 and on. Without it such a word
+---is wrong.
+---
+---Every script has `--device`, `--threads` and `--seed`, which take effect at
+---once (see fnn.set_default_device, fnn.threads, fnn.manual_seed); device,
+---threads and seed in the table tell what is in force. A spec that lists them
+---gives them defaults. `--help` prints the options and ends the script with 0,
+---by os.exit of the host. `--completion bash`, `zsh` or `fish` prints what
+---makes that shell complete the options: `eval "$(./train.lua --completion
+---bash)"`.
+---
+---A wrong word raises an object whose tostring is one line: interpreters print
+---it without a traceback and end with 1, a host may catch it. With a list of
+---words that is not arg nothing is printed or ended: a wrong word raises a
+---string, and for `--help` and `--completion` the results are nil and the text.
+---@param spec table
+---@param words? string[]
+---@return table
+function fnn.cli(spec, words) end
 
 ---Opens a prompt in the midst of a script, until Ctrl-D, and returns nothing.
 ---env is the table of globals there, the script's own if it is left out: give

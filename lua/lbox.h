@@ -350,6 +350,9 @@ void open_io (lua_State *L);
 void open_text (lua_State *L);
 void open_file (lua_State *L);
 
+/* Adds what fnn/log.lua needs to the table on the top. */
+void add_log (lua_State *L);
+
 /* Pushes what graph_step.lua needs of the engine. */
 void push_capture (lua_State *L);
 /* Pushes the functions that plots are drawn with. */

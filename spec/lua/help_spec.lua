@@ -38,6 +38,7 @@ local function classes()
   found.Network = getmetatable(fnn.Network()).__index
   found.Plot = getmetatable(fnn.plot.lines { { 1 } }).__index
   found.Decoder = getmetatable(fnn.text.Decoder(print)).__index
+  found.Log = getmetatable(fnn.log.jsonl "/dev/null").__index
   found.KvCache = getmetatable(fnn.nn.KvCache { length = 1 }).__index
   for _, name in ipairs { "Transformer", "VisionTransformer" } do
     found[name] = {}

@@ -2,6 +2,7 @@
 **
 ** reader.c    checked reading, of a file, of bytes in memory, through gzip
 ** writer.c    atomic writing
+** append.c    files that grow, checksums of their pieces
 ** sniff.c     what a file that is not the expected one seems to be
 ** element.c   numbers as files hold them, and the dtypes they become
 ** number.c    decimal numbers, whatever the locale
@@ -92,8 +93,28 @@ void reader_free (void *p);
 typedef struct Writer Writer;
 
 Writer *writer_open (const char *path);
+/* One whose bytes are kept instead, up to 1 GB: writer_bytes gives them as
+** u8. */
+Writer *writer_memory (void);
+Tensor *writer_bytes (Writer *w);
 void writer_put (Writer *w, const void *p, int64_t n);
 void writer_close (Writer *w);
+
+/* A file that is appended to; fresh: which must not be there yet. */
+typedef struct Appender Appender;
+
+Appender *appender_open (const char *path, bool fresh) LENT(appender_open);
+/* Appends n bytes; when it returns, all of them are in the file. */
+void appender_put (Appender *a, const void *p, int64_t n) LENT(appender_put);
+/* Takes n bytes off the end. */
+void appender_cut (Appender *a, int64_t n) LENT(appender_cut);
+/* What stands behind the last newline, as u8; at most 1 MB. */
+Tensor *appender_tail (Appender *a) LENT(appender_tail);
+
+/* Makes a folder, and those above it, if it is not there. */
+void folder_make (const char *path) LENT(folder_make);
+
+uint32_t crc32c (const void *p, int64_t n) LENT(crc32c);
 
 /* The elements of x in row-major order on the host: x's own or a copy. */
 const void *writer_elements (fnn_Tensor *x);
