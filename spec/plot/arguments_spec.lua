@@ -78,6 +78,10 @@ describe("plots refuse", function()
   it("too much", function()
     raises("images: 10001 images are more than 10000", plot.images,
            { fnn.zeros(10001, 1, 1) })
+    raises("lines: a picture of 16384 by 16384 is more than 100 million",
+           function()
+      plot.lines { { 1 }, width = 16384, height = 16384 }:image()
+    end)
     raises("pixels are too many", function()
       plot.images { fnn.zeros(10000, 4, 4), columns = 1 }:image()
     end)

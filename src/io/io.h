@@ -264,16 +264,18 @@ const Canvas *canvas_cairo (void); /* NULL without cairo */
 /* Cairo's unless plain is wanted or all there is. */
 const Canvas *canvas_choose (bool plain) LENT(canvas_choose);
 
-/* A line through n points, x and y f64 on the CPU. */
-void canvas_lines (const Canvas *c, Tensor *to, const Box *clip, const Pen *p,
-                   const Tensor *x, const Tensor *y) LENT(canvas_lines);
-void canvas_marks (const Canvas *c, Tensor *to, const Box *clip, const Pen *p,
-                   Mark m, const Tensor *x, const Tensor *y)
+/* A line through n points, x and y f64 on the CPU.  mask: u8 (h, w) of zeros,
+** which it is again afterwards. */
+void canvas_lines (const Canvas *c, Tensor *to, Tensor *mask, const Box *clip,
+                   const Pen *p, const Tensor *x, const Tensor *y)
+    LENT(canvas_lines);
+void canvas_marks (const Canvas *c, Tensor *to, Tensor *mask, const Box *clip,
+                   const Pen *p, Mark m, const Tensor *x, const Tensor *y)
     LENT(canvas_marks);
 void canvas_rect (const Canvas *c, Tensor *to, const Box *clip, const Pen *p,
                   const Box *b) LENT(canvas_rect);
-void canvas_text (const Canvas *c, Tensor *to, const Pen *p, double x,
-                  double y, bool upward, bool bold, const char *text)
+void canvas_text (const Canvas *c, Tensor *to, Tensor *mask, const Pen *p,
+                  double x, double y, bool upward, bool bold, const char *text)
     LENT(canvas_text);
 double canvas_text_width (const Canvas *c, double size, bool bold,
                           const char *text) LENT(canvas_text_width);

@@ -11,7 +11,7 @@ local data = {}
 
 -- Numbers beyond this are gaps, as what is not finite: spans stay finite.
 data.far = 1e300
-data.side_max = 16384
+data.side_max, data.pixels_max = 16384, 100 * 1000000
 data.points_max = 1 << 26
 
 local function described(v)
