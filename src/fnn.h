@@ -745,6 +745,10 @@ FNN_API const char *fnn_png_text (const fnn_Png *p, int i, const char **key);
 /* x: u8 (h, w) or (h, w, 1 .. 4). */
 FNN_API void fnn_png_write (const char *path, fnn_Tensor *x, int ntext,
                             const char *const *keys, const char *const *texts);
+/* The same file as u8 (bytes). */
+FNN_API fnn_Tensor *fnn_png_encode (fnn_Tensor *x, int ntext,
+                                    const char *const *keys,
+                                    const char *const *texts);
 
 /* Drawing into an image, u8 (h, w, 3) on the CPU; what is outside is cut
 ** off.  color is 0xRRGGBB.  A letter takes 6 by 9 dots of scale pixels, a
