@@ -33,6 +33,7 @@ Appender *appender_open (const char *path, bool fresh) {
   size_t n = strlen(path) + 1;
   Appender *a = object_new(&appender_type, sizeof *a + n);
   memcpy(a->path, path, n);
+  a->fd = -1;
   bool there = stat(path, &st) == 0;
   if (there && S_ISDIR(st.st_mode))
     fnn_throw(FNN_EFILE, "%s: is a directory", path);
