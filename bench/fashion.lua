@@ -1,6 +1,6 @@
 -- fashion.lua - trains an MLP or a CNN on the whole of Fashion-MNIST.
 --
--- usage: fnn bench/fashion.lua mlp|cnn [SEEDS [EPOCHS]]
+-- usage: fnn bench/fashion.lua [--model cnn] [--seeds N] [--epochs N]
 --
 -- Adam at its defaults (lr 0.001), batches of 128, pixels from 0 to 1.
 -- Prints, for each seed, the test accuracy after the last epoch and the
@@ -27,9 +27,14 @@ end
 
 local epochs_of = { mlp = 10, cnn = 5 }
 
-local name = models[arg[1]] and arg[1] or "mlp"
-local seeds = tonumber(arg[2]) or 5
-local epochs = tonumber(arg[3]) or epochs_of[name]
+local o = fnn.cli {
+  "Trains on the whole of Fashion-MNIST, for accuracy and time.",
+  { "model", { "mlp", "cnn" }, "what learns" },
+  { "seeds", 5, "how many runs", min = 1 },
+  { "epochs", nil, "times through the data, if not 10 (cnn: 5)",
+    type = "integer", min = 1 },
+}
+local name, seeds, epochs = o.model, o.seeds, o.epochs or epochs_of[o.model]
 local train, test = data.fashion_mnist "train", data.fashion_mnist "test"
 
 local function accuracy (model)

@@ -1,8 +1,8 @@
 -- optim.lua - a step of each optimizer beside PyTorch's: ns an element.
 --
--- usage: fnn --threads N bench/optim.lua [ROUNDS] [NUMEL]
+-- usage: fnn bench/optim.lua [--threads N] [--rounds N] [--numel N]
 --
--- Processors' time of all threads, the median of ROUNDS (3) rounds in each of
+-- Processors' time of all threads, the median of the rounds in each of
 -- which all take turns at one parameter of NUMEL (10 million) elements.
 -- PyTorch, from the Python in FNN_BENCH_PYTHON or python3, runs as it comes,
 -- with foreach and, where it has such, fused: "best" is the fastest.  SGD has a
@@ -10,17 +10,17 @@
 
 local fnn = require "fnn"
 
-local rounds = math.tointeger(tonumber(arg[1] or 3))
-local numel = math.tointeger(tonumber(arg[2] or 10000000))
+local o = fnn.cli {
+  "A step of each optimizer beside PyTorch's.",
+  { "rounds", 3, "of which the median is told", min = 1 },
+  { "numel", 10000000, "elements of the parameter", min = 10000 },
+  { "threads", 1, "how many threads compute" },
+}
+local rounds, numel, threads = o.rounds, o.numel, o.threads
 local seconds = 0.2
 local names = { "SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta",
                 "RAdam", "NAdam", "Adamax", "Lion", "Adafactor", "Muon" }
 local ways = { "default", "foreach", "fused" }
-
-local threads = 1
-for i = 0, -8, -1 do
-  if arg[i] == "--threads" then threads = arg[i + 1] end
-end
 
 local folder = arg[0]:match "^(.*/)" or "./"
 local python = os.getenv "FNN_BENCH_PYTHON" or "python3"

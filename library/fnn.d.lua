@@ -109,14 +109,23 @@ function fnn.synchronize(device) end
 ---@return integer
 function fnn.threads(n) end
 
----Tells whoever watches how far long work has come; the program shows a bar with
----the rate and the time that is left, and where stderr is no terminal a line for
----each tenth of the work, but not more than one in 10 s. Work ends at its last
----step; where that is not known, fnn.progress("", 0) ends it. Raises when it is
----to stop.
----@param what string
----@param step integer
+---Tells whoever watches how far long work has come: the name of the work, how
+---many steps are done and, if it is known, of how many. Raises when it is to
+---stop. The program shows a bar on stderr where that is a terminal, and
+---elsewhere a line now and then; of work that is soon done it shows nothing.
+---Work ends at its last step; where that is not known, fnn.progress("", 0) ends
+---it.
+---
+---Of a loop it keeps count itself: `for x, y in fnn.progress(loader, "epoch
+---1")`. It takes a loader, a list or a tensor (`for i, v in`), an iterator
+---function, or a count (`for i in fnn.progress(100)`), and the name of the
+---work, or options:
+---what: string = "steps"    the name
+---total: integer            how many there are, where the source cannot tell
+---@param what string|any
+---@param step? integer|string|table
 ---@param total? integer
+---@return function
 function fnn.progress(what, step, total) end
 
 ---Seconds since some moment: the difference of two is the time that passed,

@@ -2,6 +2,7 @@
 
 #include "io_test.h"
 
+#include <fcntl.h>
 #include <locale.h>
 #include <math.h>
 #include <signal.h>
@@ -11,6 +12,9 @@
 
 static void open_path (void *path) { reader_open(path); }
 static void write_path (void *path) { writer_open(path); }
+static void append_to (void *path) { appender_open(path, false); }
+static void begin_anew (void *path) { appender_open(path, true); }
+static void make_folder (void *path) { folder_make(path); }
 
 TEST(names_what_the_system_says) {
   throws(FNN_EFILE, "nowhere/x: cannot open: No such file or directory",
@@ -36,6 +40,10 @@ TEST(asks_the_host) {
          (void *)"README");
   throws(FNN_EFILE, "the host does not allow it to be written", write_path,
          (void *)"Makefile");
+  throws(FNN_EFILE, "the host does not allow it to be written", append_to,
+         (void *)"Makefile");
+  throws(FNN_EFILE, "the host does not allow it to be written", make_folder,
+         (void *)"build");
   assert_int_equal(fnn_pcall(open_path, (void *)"Makefile"), FNN_OK);
   fnn_close(fnn_use(before));
 }
@@ -186,6 +194,81 @@ static void parse_json (void *text) {
   json_parse("f.json", text, strlen(text));
 }
 
+static void append_too_much (void *path) {
+  static char block[1 << 16];
+  appender_put(appender_open(path, false), block, sizeof block);
+}
+
+/* Bytes of a file, by what was said of it. */
+static void holds (const char *path, const char *text) {
+  size_t n;
+  char *bytes = get_file(path, &n);
+  assert_string_equal(bytes, text);
+  assert_int_equal(n, strlen(text));
+  free(bytes);
+}
+
+TEST(appends_whole_pieces) {
+  const char *path = in_folder("log");
+  Appender *a = appender_open(path, true), *b = appender_open(path, false);
+  assert_int_equal(appender_tail(a)->numel, 0);
+  appender_put(a, "one\n", 4);
+  holds(path, "one\n"); /* while it is open */
+  appender_put(b, "two\nto", 6);
+  appender_put(a, "rn", 2);
+  Tensor *tail = appender_tail(b);
+  assert_int_equal(tail->numel, 4);
+  assert_memory_equal(tensor_data(tail), "torn", 4);
+  appender_cut(b, 4);
+  holds(path, "one\ntwo\n");
+  assert_int_equal(appender_tail(a)->numel, 0);
+  appender_cut(a, 100);
+  holds(path, "");
+}
+
+TEST(appending_says_what_is_wrong) {
+  const char *path = in_folder("there");
+  put_file(path, "x", 1);
+  throws(FNN_EFILE, "there: cannot write: File exists", begin_anew,
+         (void *)path);
+  throws(FNN_EFILE, ": is a directory", append_to, folder);
+  assert_true(fcntl(0, F_GETFD) >= 0); /* nobody else's file was closed */
+  throws(FNN_EFILE, "there: is no folder", make_folder, (void *)path);
+  throws(FNN_EFILE, "cannot make: No such file", make_folder, (void *)"");
+}
+
+/* What fits of a piece is taken away again. */
+TEST(a_full_disk_leaves_no_half_of_a_piece) {
+  struct rlimit old, tight = { 1000, 1000 };
+  const char *path = in_folder("full");
+  put_file(path, "whole\n", 6);
+  getrlimit(RLIMIT_FSIZE, &old);
+  tight.rlim_max = old.rlim_max;
+  void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &tight);
+  throws(FNN_EFILE, "full: cannot write: File too large", append_too_much,
+         (void *)path);
+  setrlimit(RLIMIT_FSIZE, &old);
+  signal(SIGXFSZ, handler);
+  holds(path, "whole\n");
+}
+
+/* By bits, as the definition has it; and the check value that catalogues of
+** such sums give. */
+TEST(crc32c_is_castagnolis) {
+  uint8_t bytes[1000];
+  for (int i = 0; i < 1000; i++) bytes[i] = (uint8_t)(i * i * 31);
+  for (int n = 0; n <= 1000; n += 37) {
+    uint32_t c = 0xffffffffu;
+    for (int i = 0; i < 8 * n; i++) {
+      uint32_t bit = bytes[i / 8] >> i % 8 & 1;
+      c = c >> 1 ^ ((c ^ bit) & 1 ? 0x82f63b78u : 0);
+    }
+    assert_int_equal(crc32c(bytes, n), ~c);
+  }
+  assert_int_equal(crc32c("123456789", 9), 0xe3069283u);
+}
+
 TEST(json_is_strict) {
   char deep[600];
   Json *j = json_parse("f.json", "{\"a\": [1, 2.5]}", 15);
@@ -307,6 +390,10 @@ int main (void) {
     cmocka_unit_test(an_error_leaves_the_old_file),
     cmocka_unit_test(a_full_disk_is_an_error),
     cmocka_unit_test(writes_through_links_and_to_devices),
+    cmocka_unit_test(appends_whole_pieces),
+    cmocka_unit_test(appending_says_what_is_wrong),
+    cmocka_unit_test(a_full_disk_leaves_no_half_of_a_piece),
+    cmocka_unit_test(crc32c_is_castagnolis),
     cmocka_unit_test(json_is_strict),
     cmocka_unit_test(json_names_its_file),
     cmocka_unit_test(numbers_are_the_compilers),

@@ -54,6 +54,16 @@ static void use_png (void *ud) {
   fnn_png_image(fnn_png_read(path_of("m")), 4);
 }
 
+static void use_append (void *ud) {
+  (void)ud;
+  folder_make(path_of("new/folder"));
+  Appender *a = appender_open(path_of("m"), false);
+  appender_put(a, "line\ntail", 9);
+  appender_cut(a, appender_tail(a)->numel);
+  fnn_png_encode(fnn_tensor(FNN_U8, 2, (int64_t[]){ 1, 2 }, "1"), 0, NULL,
+                 NULL);
+}
+
 /* Runs f with ever more allocations allowed until it succeeds. */
 static int sweep (void (*f)(void *), int files) {
   fnn_Status s = FNN_EMEMORY;
@@ -85,6 +95,9 @@ TEST(survives_every_allocation) {
   print_message("allocations: safetensors %d, npy %d, csv %d, png %d\n",
                 sweep(use_safetensors, 2), sweep(use_npy, 2),
                 sweep(use_csv, 2), sweep(use_png, 2));
+  print_message("appending %d\n", sweep(use_append, 3));
+  assert_int_equal(rmdir(path_of("new/folder")), 0);
+  assert_int_equal(rmdir(path_of("new")), 0);
 }
 
 static void read_big (void *ud) {

@@ -33,6 +33,8 @@ local function later (t, part, names)
   end
 end
 
+internals.progress = fnn.progress  -- one step; the part has loops too
+
 fnn.metrics = internals.namespace({}, "fnn.metrics")
 fnn.plot = internals.namespace({}, "fnn.plot")
 
@@ -50,6 +52,7 @@ end
 
 later(fnn, "function", "Function")
 later(fnn, "cli", "cli")
+later(fnn, "progress", "progress")
 later(fnn, "graph_step", "graph_step")
 later(optim, "optim/schedule", "scheduler")
 later(optim, "optim/laws", [[

@@ -371,8 +371,8 @@ describe("a log", function()
     fails("histogram: the tensor has no elements", log.histogram, log, "a",
           fnn.zeros(0), 1)
     fails("image: expected (h, w), (channels, h, w) or (n, channels, h, w) " ..
-          "with 1 to 4 channels, got shape (8, 8, 3) (x:permute(3, 1, 2) puts " ..
-          "channels first)", log.image, log, "a", fnn.zeros(8, 8, 3), 1)
+          "with 1 to 4 channels, got shape (8, 8, 3) (x:permute(3, 1, 2) " ..
+          "puts channels first)", log.image, log, "a", fnn.zeros(8, 8, 3), 1)
     fails("scalar: expected a log, got a number", log.scalar, 3)
     assert.same({}, lines(log.sink.name))  -- nothing of these was written
   end)

@@ -33,6 +33,7 @@ Appender *appender_open (const char *path, bool fresh) {
   size_t n = strlen(path) + 1;
   Appender *a = object_new(&appender_type, sizeof *a + n);
   memcpy(a->path, path, n);
+  a->fd = -1;
   bool there = stat(path, &st) == 0;
   if (there && S_ISDIR(st.st_mode))
     fnn_throw(FNN_EFILE, "%s: is a directory", path);
@@ -97,15 +98,19 @@ Tensor *appender_tail (Appender *a) {
 }
 
 /* CRC-32C (Castagnoli): the polynomial 0x1edc6f41, here with its bits the
-** other way round (RFC 3720, B.4). */
+** other way round (RFC 3720, B.4), four bits at a time. */
 uint32_t crc32c (const void *p, int64_t n) {
-  uint32_t table[256], c = 0xffffffffu;
+  static const uint32_t of[16] = {
+    0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3,
+    0x61c69362, 0x7198540d, 0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9,
+    0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75
+  };
+  uint32_t c = 0xffffffffu;
   const unsigned char *s = p;
-  for (uint32_t i = 0; i < 256; i++) {
-    table[i] = i;
-    for (int bit = 0; bit < 8; bit++)
-      table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0x82f63b78u : 0);
+  for (int64_t i = 0; i < n; i++) {
+    c ^= s[i];
+    c = c >> 4 ^ of[c & 15];
+    c = c >> 4 ^ of[c & 15];
   }
-  for (int64_t i = 0; i < n; i++) c = c >> 8 ^ table[(c ^ s[i]) & 0xff];
   return ~c;
 }

@@ -85,12 +85,21 @@ fnn.threads(n?: integer) -> integer
   How many threads compute, the script's own included; n sets it, 0 as many as
   the process may use CPUs. Results do not depend on it.
 
-fnn.progress(what: string, step: integer, total?: integer)
-  Tells whoever watches how far long work has come; the program shows a bar with
-  the rate and the time that is left, and where stderr is no terminal a line for
-  each tenth of the work, but not more than one in 10 s. Work ends at its last
-  step; where that is not known, fnn.progress("", 0) ends it. Raises when it is
-  to stop.
+fnn.progress(what: string|any, step?: integer|string|table, total?: integer)
+    -> function
+  Tells whoever watches how far long work has come: the name of the work, how
+  many steps are done and, if it is known, of how many. Raises when it is to
+  stop. The program shows a bar on stderr where that is a terminal, and
+  elsewhere a line now and then; of work that is soon done it shows nothing.
+  Work ends at its last step; where that is not known, fnn.progress("", 0) ends
+  it.
+
+  Of a loop it keeps count itself: `for x, y in fnn.progress(loader, "epoch
+  1")`. It takes a loader, a list or a tensor (`for i, v in`), an iterator
+  function, or a count (`for i in fnn.progress(100)`), and the name of the
+  work, or options:
+  what: string = "steps"    the name
+  total: integer            how many there are, where the source cannot tell
 
 fnn.clock() -> number
   Seconds since some moment: the difference of two is the time that passed,
