@@ -2129,6 +2129,8 @@ function fnn.nn.AdaptiveAvgPool1d(size) end
 ---mode: string = "nearest"            or "linear" (signals), "bilinear",
 ---                                    "bicubic" (images)
 ---align_corners: boolean = false      the outermost centres meet, not the edges
+---antialias: boolean = false          a smaller image is made of all pixels, as
+---                                    Pillow makes it; bilinear and bicubic
 ---@param options table
 ---@return fnn.Tensor
 function Tensor:interpolate(options) end

@@ -571,7 +571,9 @@ FNN_API fnn_Tensor *fnn_adaptive_avg_pool (fnn_Tensor *x, int dims,
 /* x (n, channels, l) or (n, channels, h, w) in another size: size, or what
 ** scale times the old comes to (the other NULL).  Linear is bilinear in 2-D;
 ** cubic (Keys 1981, a = -3/4) is for 2-D alone.  align_corners: the outermost
-** pixels' centres meet, else their edges do. */
+** pixels' centres meet, else their edges do.  antialias: a smaller image is
+** made of all of x's pixels, as Pillow makes it; linear and cubic (with a =
+** -1/2), 2-D alone. */
 typedef enum fnn_Interpolation {
   FNN_NEAREST,
   FNN_LINEAR,
@@ -580,7 +582,7 @@ typedef enum fnn_Interpolation {
 FNN_API fnn_Tensor *fnn_interpolate (fnn_Tensor *x, const int64_t *size,
                                      const double *scale,
                                      fnn_Interpolation mode,
-                                     bool align_corners);
+                                     bool align_corners, bool antialias);
 /* (..., c r^2, h, w) to (..., c, h r, w r) and back (Shi et al. 2016). */
 FNN_API fnn_Tensor *fnn_pixel_shuffle (fnn_Tensor *x, int64_t r);
 FNN_API fnn_Tensor *fnn_pixel_unshuffle (fnn_Tensor *x, int64_t r);
