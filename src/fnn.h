@@ -747,6 +747,11 @@ FNN_API const char *fnn_png_text (const fnn_Png *p, int i, const char **key);
 FNN_API void fnn_png_write (const char *path, fnn_Tensor *x, int ntext,
                             const char *const *keys, const char *const *texts);
 
+/* An image in PNG or JPEG, which its first bytes tell: u8 (h, w, channels),
+** channels as above.  JPEG is turned upright (Exif); CMYK becomes RGB. */
+FNN_API fnn_Tensor *fnn_image_read (const char *path, int channels);
+FNN_API bool fnn_has_jpeg (void); /* whether this build has libjpeg */
+
 /* Drawing into an image, u8 (h, w, 3) on the CPU; what is outside is cut
 ** off.  color is 0xRRGGBB.  A letter takes 6 by 9 dots of scale pixels, a
 ** line 10; line 0 fills the rectangle, else it is the frame's width. */
