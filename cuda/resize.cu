@@ -205,8 +205,8 @@ static __global__ void resize_wide (T *y, const T *x, Table<Real<T>> h,
       const T *p = x + (plane * h.in + h.at[line + a]) * w.in * channels + c;
       Real<T> s = 0;
       for (int k = 0; k < w.taps; k++)
-        s += w.w[column + k] *
-             (Real<T>)p[(int64_t)w.at[column + k] * channels];
+        s +=
+            w.w[column + k] * (Real<T>)p[(int64_t)w.at[column + k] * channels];
       sum += h.w[line + a] * s;
     }
     y[(int64_t)r * width + i] = number<T>(sum);

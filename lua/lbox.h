@@ -38,6 +38,7 @@ typedef enum Kind {
   DATASET,
   LOADER,
   READER, /* a safetensors file */
+  JSONL,
   CAPTURE,
   SAMPLER,
   KINDS
@@ -349,6 +350,7 @@ void open_data (lua_State *L);
 void open_io (lua_State *L);
 void open_text (lua_State *L);
 void open_file (lua_State *L);
+void open_sources (lua_State *L);
 
 /* Pushes what graph_step.lua needs of the engine. */
 void push_capture (lua_State *L);

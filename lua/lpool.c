@@ -188,9 +188,9 @@ static bool opt_scale (lua_State *L, int o, int dims, double *to) {
   return true;
 }
 
-static const char *const interpolate_options[] = { "size", "scale_factor",
-                                                   "mode", "align_corners",
-                                                   "antialias", NULL };
+static const char *const interpolate_options[] = {
+  "size", "scale_factor", "mode", "align_corners", "antialias", NULL
+};
 
 static int interpolate (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1);

@@ -30,6 +30,7 @@ end
 fnn.metrics = internals.namespace({}, "fnn.metrics")
 
 later(fnn, "function", "Function")
+later(fnn.data, "data/sources", "source JsonlStream")
 later(fnn, "arguments", "arguments")
 later(fnn, "graph_step", "graph_step")
 later(optim, "optim/schedule", "scheduler")

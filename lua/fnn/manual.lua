@@ -26,8 +26,8 @@ local manual = {}
 
 local subjects = {
   "tensor", "shape", "ops", "reduce", "random", "grad", "memory", "nn", "norms",
-  "attention", "recurrent", "losses", "optim", "data", "train", "network",
-  "text", "io", "program"
+  "attention", "recurrent", "losses", "optim", "data", "data_sources", "train",
+  "network", "text", "io", "program"
 }
 
 -- Splits a list of parameters at the commas outside brackets.

@@ -37,6 +37,8 @@ local function classes()
   -- Those of Lua alone.
   found.Network = getmetatable(fnn.Network()).__index
   found.Decoder = getmetatable(fnn.text.Decoder(print)).__index
+  found.Source = getmetatable(fnn.data.source {
+    start = function () end, next = function () end }).__index
   found.KvCache = getmetatable(fnn.nn.KvCache { length = 1 }).__index
   for _, name in ipairs { "Transformer", "VisionTransformer" } do
     found[name] = {}

@@ -91,8 +91,8 @@ static int64_t taps_wide (const Resize *r, const ResizeAxis *a, int64_t o,
   hi = max64(hi, lo + 1);
   for (int64_t i = lo; i < hi; i++) {
     at[i - lo] = i;
-    w[i - lo] = filter(r, ((double)i - centre + 0.5) /
-                              (a->scale > 1 ? a->scale : 1));
+    w[i - lo] =
+        filter(r, ((double)i - centre + 0.5) / (a->scale > 1 ? a->scale : 1));
     sum += w[i - lo];
   }
   for (int64_t i = 0; i < hi - lo; i++) w[i] = sum != 0 ? w[i] / sum : 0;
@@ -102,8 +102,8 @@ static int64_t taps_wide (const Resize *r, const ResizeAxis *a, int64_t o,
 static Axis axis_new (const Resize *r, const ResizeAxis *a) {
   Axis m;
   int64_t n = 0;
-  int64_t most = r->antialias ? min64(2 * (int64_t)reach(r, a) + 3, a->in)
-                              : TAPS;
+  int64_t most =
+      r->antialias ? min64(2 * (int64_t)reach(r, a) + 3, a->in) : TAPS;
   int64_t *at = mem_scratch((size_t)most * sizeof *at);
   double *w = mem_scratch((size_t)most * sizeof *w);
   m.first = mem_scratch((size_t)(a->out + 1) * sizeof *m.first);
@@ -111,8 +111,8 @@ static Axis axis_new (const Resize *r, const ResizeAxis *a) {
   m.w = mem_scratch((size_t)(a->out * most) * sizeof *m.w);
   for (int64_t o = 0; o < a->out; o++) {
     m.first[o] = n;
-    int64_t k = r->antialias ? taps_wide(r, a, o, at, w)
-                             : taps(r, a, o, at, w);
+    int64_t k =
+        r->antialias ? taps_wide(r, a, o, at, w) : taps(r, a, o, at, w);
     for (int64_t t = 0; t < k; t++, n++) {
       m.at[n] = at[t];
       m.w[n] = (real)w[t];

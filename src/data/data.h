@@ -16,9 +16,17 @@ typedef struct Field {
   int64_t shape[FNN_MAXDIM];
 } Field;
 
+/* Names of classes, which a dataset shares with its parts. */
+typedef struct Names {
+  Object o;
+  int64_t n;
+  size_t size; /* of text */
+  char *text;  /* the names, each ended by a zero */
+} Names;
+
 /* One kind of dataset.  read fills to[k], dense tensors (n, item ...) on the
-** CPU, with the n items of these ids, which are in range; it may run on the
-** loader's thread, in a frame. */
+** CPU, with the n items of these ids, which are in range; NULL is a field that
+** is not wanted.  It may run on the loader's thread, in a frame. */
 typedef struct DatasetClass {
   const char *name;
   void (*read)(fnn_Dataset *d, int64_t n, const int64_t *ids,
@@ -32,6 +40,7 @@ struct fnn_Dataset {
   int64_t n; /* items */
   int nfields;
   Field fields[FIELDS];
+  Names *classes; /* or NULL */
 };
 
 /* A zeroed dataset of this kind; size is of the whole object. */
@@ -39,6 +48,8 @@ void *dataset_new (const DatasetClass *kind, size_t size);
 
 /* The shape of n items of field k; returns the number of dims. */
 int dataset_shape (const fnn_Dataset *d, int k, int64_t n, int64_t *shape);
+/* Makes d's fields and classes those of base. */
+void dataset_like (fnn_Dataset *d, const fnn_Dataset *base);
 /* fnn_dataset_read into tensors that are there. */
 void dataset_fill (fnn_Dataset *d, int64_t n, const int64_t *ids,
                    Tensor *const *to);

@@ -70,8 +70,9 @@ data.order(n: integer, seed: integer, epoch: integer) -> Tensor
 Dataset:fields() -> table[]
   The shape and dtype of each field of an item.
 
-Dataset:items(ids: Tensor|integer[]) -> Tensor, Tensor
-  The items with these ids as a batch, a tensor a field.
+Dataset:items(ids: Tensor|integer[], field?: integer) -> Tensor, Tensor
+  The items with these ids as a batch, a tensor a field; or that field alone,
+  without reading the others.
 
 Dataset:all() -> Tensor, Tensor
   All items as one batch.
