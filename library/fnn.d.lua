@@ -3629,10 +3629,12 @@ function fnn.data.bytes(s) end
 function fnn.data.digits() end
 
 ---Two IDX files, plain or .gz, as MNIST has them: images (1, h, w) from 0 to 1.
+---flatten: boolean = false    rows of h * w instead
 ---@param images string
 ---@param labels string
+---@param options? table
 ---@return fnn.Dataset
-function fnn.data.from_idx(images, labels) end
+function fnn.data.from_idx(images, labels, options) end
 
 ---The 60,000 handwritten digits of MNIST for "train", or 10,000 for "test":
 ---images (1, 28, 28) from 0 to 1, class ids, and the names of the classes. They

@@ -65,9 +65,10 @@ function data.from_npy(x, y)
   return data.TensorDataset(inputs, targets)
 end
 
--- data.from_idx(images, labels): u8 images (n, h, w), read as f32 0 .. 1 of
--- shape (1, h, w), and their class ids.
-function data.from_idx(images, labels)
+-- data.from_idx(images, labels, { flatten = }): u8 images (n, h, w), read as
+-- f32 0 .. 1 of shape (1, h, w), or (h * w), and their class ids.
+function data.from_idx(images, labels, opts)
+  local o = check("from_idx", opts, { flatten = false })
   local x, y = io.read_idx(images), io.read_idx(labels)
   if x:ndim() ~= 3 or x:dtype() ~= "u8" then
     raise("%s: expected images: bytes (n, h, w), got %s of %d dimensions",
@@ -80,8 +81,9 @@ function data.from_idx(images, labels)
   if #y ~= #x then
     raise("%s has %d images, %s has %d labels", images, #x, labels, #y)
   end
-  return data.TensorDataset(
-    { x:unsqueeze(2), dtype = "f32", scale = 1 / 255 }, y:to "i64")
+  x = o.flatten and x:reshape(#x, x:size(2) * x:size(3)) or x:unsqueeze(2)
+  return data.TensorDataset({ x, dtype = "f32", scale = 1 / 255 },
+                            y:to "i64")
 end
 
 local folder_options = { size = false, gray = false, one_hot = false }
