@@ -53,15 +53,15 @@ TEST(survives_every_allocation) {
   free(png);
   put_file(in_folder("m.jsonl"), lines, strlen(lines));
   print_message("allocations: jpeg %d, folder %d, jsonl %d\n",
-                sweep(use_jpeg, 2), sweep(use_folder, 2),
-                sweep(use_jsonl, 2));
+                sweep(use_jpeg, 2), sweep(use_folder, 2), sweep(use_jsonl, 2));
   unlink(in_folder("class/a.png"));
   unlink(in_folder("class/b.png"));
   rmdir(path);
 }
 
 TEST(reads_lines_in_order) {
-  fnn_JsonlOptions o = { .nfields = 1, .field = { { "y", FNN_F64, -1, { 0 } } } };
+  fnn_JsonlOptions o = { .nfields = 1,
+                         .field = { { "y", FNN_F64, -1, { 0 } } } };
   fnn_Tensor *x[1];
   put_file(in_folder("m.jsonl"), lines, strlen(lines));
   fnn_Jsonl *j = fnn_jsonl_open(in_folder("m.jsonl"), &o);

@@ -309,6 +309,35 @@ describe("JsonlStream", function ()
     assert.same({ { { { 1, 2 }, { 3, 4 } } } }, x:totable())
   end)
 
+  it("reads lines that need more the same way", function ()
+    -- An escape makes a line one for the whole of JSON.
+    local random, plain, other = fnn.Generator(2), {}, {}
+    local numbers = { "0", "-0", "-0.0", "1e22", "1E-7", "5e-324", "0.1",
+                      "123456789012345678", "9007199254740993", "1.0e+0" }
+    local x = fnn.randn({ 200 }, { generator = random, dtype = "f64" })
+    for i, v in ipairs(x:totable()) do
+      numbers[#numbers + 1] = ("%.17g"):format(v * 10.0 ^ (i % 40 - 20))
+    end
+    for i, text in ipairs(numbers) do
+      plain[i] = ('{"n": ["a", 1, []], "x": [%s ,-1]}'):format(text)
+      other[i] = ('{"n": "\\u0041", "x": [%s, -1]}'):format(text)
+    end
+    local function read(list)
+      local all = {}
+      local o = { input = { "x", dtype = "f64" } }
+      for v in jsonl(table.concat(list, "\n"), o) do
+        all[#all + 1] = ("%a"):format(v[1][1])
+      end
+      return all
+    end
+    local seen = read(plain)
+    assert.same(read(other), seen)
+    for i, text in ipairs(numbers) do
+      -- To Lua "-0" is the integer 0, and JSON's is too.
+      assert.equal(("%a"):format(tonumber(text)), seen[i], text)
+    end
+  end)
+
   it("reads lines longer than its pieces", function ()
     local list = {}
     for i = 1, 60000 do list[i] = i % 7 end

@@ -54,6 +54,26 @@ void dataset_like (fnn_Dataset *d, const fnn_Dataset *base);
 void dataset_fill (fnn_Dataset *d, int64_t n, const int64_t *ids,
                    Tensor *const *to);
 
+/* A line of JSON whose fields are read (jsonl_row.c). */
+typedef struct JsonlRow {
+  const char *path; /* for messages, with the line's number */
+  int64_t line;
+  const char *text; /* n bytes */
+  size_t n;
+  int nfields;
+  char *const *name;
+  Field *field;
+} JsonlRow;
+
+/* The shapes that were not given are those of this line. */
+void jsonl_learn (const JsonlRow *r, const fnn_JsonlOptions *o);
+/* The numbers of each field k in row-major order into v[k]; throws when the
+** line is not as it should be. */
+void jsonl_read (const JsonlRow *r, double *const *v);
+/* Its two ways: the short one, which may return false, and the whole. */
+bool jsonl_read_plain (const JsonlRow *r, double *const *v);
+void jsonl_read_any (const JsonlRow *r, double *const *v);
+
 /* Batches on their way to a card (stage.c): pinned blocks, a batch each. */
 typedef struct Stages Stages;
 Stages *stages_new (const fnn_Device *to, const fnn_Dataset *d, int64_t batch,

@@ -8,17 +8,11 @@
 
 #include "data.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "../io/io.h"
 
-enum {
-  PIECE = 1 << 16,
-  LINE_MAX_BYTES = 16 << 20,
-  POOL_MAX = 1 << 24,
-  NAMES_SHOWN = 8
-};
+enum { PIECE = 1 << 16, LINE_MAX_BYTES = 16 << 20, POOL_MAX = 1 << 24 };
 
 typedef struct Line {
   char *text;
@@ -164,172 +158,6 @@ static void drop (fnn_Jsonl *j, int64_t i) {
 
 /*
 ** {======================================================
-** Values
-** =======================================================
-*/
-
-/* A field of a line that is being read, for messages and for its numbers. */
-typedef struct Place {
-  const fnn_Jsonl *j;
-  const Line *line;
-  int k;        /* the field */
-  int64_t done; /* numbers so far */
-  double *to;
-} Place;
-
-static const char *kind_of (const json_t *v) {
-  switch (json_typeof(v)) {
-    case JSON_OBJECT: return "an object";
-    case JSON_ARRAY: return "an array";
-    case JSON_STRING: return "a string";
-    case JSON_TRUE:
-    case JSON_FALSE: return "a boolean";
-    case JSON_NULL: return "null";
-    default: return "a number";
-  }
-}
-
-static FNN_NORETURN void wrong (const Place *p, const char *text) {
-  fnn_throw(FNN_EFORMAT, "%s:%lld: field '%s': %s", p->j->path,
-            (long long)p->line->number, p->j->name[p->k], text);
-}
-
-static FNN_NORETURN void wrong_shape (const Place *p, int ndim,
-                                      const int64_t *shape) {
-  const Field *f = &p->j->field[p->k];
-  ShapeText a, b;
-  char text[2 * SHAPE_TEXT + 64];
-  shape_print(&a, f->ndim, f->shape);
-  shape_print(&b, ndim, shape);
-  snprintf(text, sizeof text, "expected %s%s, got %s%s",
-           f->ndim == 0 ? "one number" : "numbers of shape ",
-           f->ndim == 0 ? "" : a.s,
-           ndim == 0 ? "one number" : "numbers of shape ",
-           ndim == 0 ? "" : b.s);
-  wrong(p, text);
-}
-
-/* The shape of a value by its first elements; throws on what is no number. */
-static int shape_of (const Place *p, const json_t *v, int64_t *shape) {
-  int ndim = 0;
-  for (; json_is_array(v); v = json_array_get(v, 0)) {
-    if (ndim == FNN_MAXDIM - 1) wrong(p, "arrays in too many arrays");
-    shape[ndim++] = (int64_t)json_array_size(v);
-    if (json_array_size(v) == 0) wrong(p, "an empty array");
-  }
-  return ndim;
-}
-
-/* Whether t holds d.  Beyond 2^53 whole numbers are not told apart here. */
-static bool fits (fnn_Dtype t, double d) {
-  if (dtype_is_float(t)) return true;
-  double most = t == FNN_U8    ? 255
-                : t == FNN_I32 ? INT32_MAX
-                               : (double)(1LL << 53);
-  return d <= most && d >= (t == FNN_U8 ? 0 : -most) &&
-         d == (double)(int64_t)d;
-}
-
-static void put_number (Place *p, const json_t *v) {
-  char text[128];
-  double d = 0;
-  if (json_is_number(v)) d = json_number_value(v);
-  else {
-    snprintf(text, sizeof text, "element %lld: expected a number, got %s",
-             (long long)p->done + 1, kind_of(v));
-    wrong(p, text);
-  }
-  fnn_Dtype t = p->j->field[p->k].dtype;
-  if (!fits(t, d)) {
-    snprintf(text, sizeof text, "element %lld: expected %s, got %.17g",
-             (long long)p->done + 1,
-             t == FNN_U8 ? "a whole number from 0 to 255 (u8)"
-                         : "a whole number that an integer holds",
-             d);
-    wrong(p, text);
-  }
-  p->to[p->done++] = d;
-}
-
-/* The numbers of v, whose shape from dim on is as given. */
-static void put (Place *p, const json_t *v, int ndim, const int64_t *shape,
-                 int dim) {
-  if (dim == ndim) {
-    put_number(p, v);
-    return;
-  }
-  if (!json_is_array(v)) put_number(p, v); /* throws, or: ragged */
-  if (!json_is_array(v) || (int64_t)json_array_size(v) != shape[dim])
-    wrong(p, "its arrays are of different lengths");
-  for (size_t i = 0; i < json_array_size(v); i++)
-    put(p, json_array_get(v, i), ndim, shape, dim + 1);
-}
-
-/* A field's numbers; of a shape that is given they may also be a flat list. */
-static void read_field (fnn_Jsonl *j, const Line *l, int k, const json_t *v,
-                        double *to) {
-  Place p = { j, l, k, 0, to };
-  int64_t shape[FNN_MAXDIM];
-  int ndim = shape_of(&p, v, shape);
-  const Field *f = &j->field[k];
-  bool same = ndim == f->ndim &&
-              memcmp(shape, f->shape, (size_t)ndim * sizeof *shape) == 0;
-  bool flat =
-      f->ndim > 1 && ndim == 1 && shape[0] == shape_numel(f->ndim, f->shape);
-  if (!same && !flat) wrong_shape(&p, ndim, shape);
-  put(&p, v, ndim, shape, 0);
-}
-
-/* What a line has instead of the field. */
-static FNN_NORETURN void no_field (const fnn_Jsonl *j, const Line *l,
-                                   const char *name, json_t *root) {
-  char text[256];
-  size_t n = 0;
-  int shown = 0;
-  const char *key;
-  json_t *v;
-  json_object_foreach(root, key, v) {
-    if (shown++ == NAMES_SHOWN || n + 48 > sizeof text) break;
-    n += (size_t)snprintf(text + n, sizeof text - n, "%s%.40s",
-                          shown > 1 ? ", " : "", key);
-  }
-  text[n] = '\0';
-  fnn_throw(FNN_EFORMAT, "%s:%lld: no field '%s' (it has %s)", j->path,
-            (long long)l->number, name, n > 0 ? text : "none");
-}
-
-static Json *parse (const fnn_Jsonl *j, const Line *l) {
-  static const char bom[3] = "\xef\xbb\xbf";
-  const char *s = l->text;
-  size_t n = l->n;
-  if (l->number == 1 && n >= sizeof bom && memcmp(s, bom, sizeof bom) == 0) {
-    s += sizeof bom;
-    n -= sizeof bom;
-  }
-  Json *t = json_parse_line(j->path, l->number, s, n);
-  if (!json_is_object(t->root))
-    fnn_throw(FNN_EFORMAT, "%s:%lld: expected an object, got %s", j->path,
-              (long long)l->number, kind_of(t->root));
-  for (int k = 0; k < j->options.nfields; k++)
-    if (json_object_get(t->root, j->name[k]) == NULL)
-      no_field(j, l, j->name[k], t->root);
-  return t;
-}
-
-/* The shapes that were not given are those of the first line. */
-static void learn (fnn_Jsonl *j, const Line *l, const Json *t) {
-  for (int k = 0; k < j->options.nfields; k++) {
-    if (j->options.field[k].ndim >= 0) continue;
-    Place p = { j, l, k, 0, NULL };
-    Field *f = &j->field[k];
-    f->ndim = shape_of(&p, json_object_get(t->root, j->name[k]), f->shape);
-  }
-}
-
-/* }====================================================== */
-
-/*
-** {======================================================
 ** Batches
 ** =======================================================
 */
@@ -363,18 +191,32 @@ static void store (Tensor *x, int64_t row, int64_t numel, const double *v) {
     dtype_set((fnn_Dtype)x->dtype, tensor_data(x), row * numel + i, v[i]);
 }
 
+/* A line as jsonl_row.c reads it. */
+static JsonlRow row_of (fnn_Jsonl *j, const Line *l) {
+  return (JsonlRow){ .path = j->path,
+                     .line = l->number,
+                     .text = l->text,
+                     .n = l->n,
+                     .nfields = j->options.nfields,
+                     .name = j->name,
+                     .field = j->field };
+}
+
 /* A line into row i of x; x NULL: only to see whether it fits. */
 static void read_row (fnn_Jsonl *j, const Line *l, int64_t i,
                       Tensor *const *x) {
   size_t m = fnn_mark();
-  const Json *t = parse(j, l);
-  if (x == NULL) learn(j, l, t);
+  int64_t numel[FIELDS];
+  double *v[FIELDS];
+  JsonlRow r = row_of(j, l);
+  if (x == NULL) jsonl_learn(&r, &j->options);
   for (int k = 0; k < j->options.nfields; k++) {
-    int64_t numel = shape_numel(j->field[k].ndim, j->field[k].shape);
-    double *v = mem_scratch((size_t)numel * sizeof *v);
-    read_field(j, l, k, json_object_get(t->root, j->name[k]), v);
-    if (x != NULL) store(x[k], i, numel, v);
+    numel[k] = shape_numel(j->field[k].ndim, j->field[k].shape);
+    v[k] = mem_scratch((size_t)numel[k] * sizeof *v[k]);
   }
+  jsonl_read(&r, v);
+  for (int k = 0; k < j->options.nfields && x != NULL; k++)
+    store(x[k], i, numel[k], v[k]);
   fnn_escape(m, NULL);
 }
 
