@@ -312,13 +312,13 @@ describe("JsonlStream", function ()
   it("reads lines that need more the same way", function ()
     -- An escape makes a line one for the whole of JSON.
     local random, plain, other = fnn.Generator(2), {}, {}
-    local numbers = { "0", "-0", "-0.0", "1e22", "1E-7", "5e-324", "0.1",
-                      "123456789012345678", "9007199254740993", "1.0e+0" }
+    local texts = { "0", "-0", "-0.0", "1e22", "1E-7", "5e-324", "0.1",
+                    "123456789012345678", "9007199254740993", "1.0e+0" }
     local x = fnn.randn({ 200 }, { generator = random, dtype = "f64" })
     for i, v in ipairs(x:totable()) do
-      numbers[#numbers + 1] = ("%.17g"):format(v * 10.0 ^ (i % 40 - 20))
+      texts[#texts + 1] = ("%.17g"):format(v * 10.0 ^ (i % 40 - 20))
     end
-    for i, text in ipairs(numbers) do
+    for i, text in ipairs(texts) do
       plain[i] = ('{"n": ["a", 1, []], "x": [%s ,-1]}'):format(text)
       other[i] = ('{"n": "\\u0041", "x": [%s, -1]}'):format(text)
     end
@@ -332,7 +332,7 @@ describe("JsonlStream", function ()
     end
     local seen = read(plain)
     assert.same(read(other), seen)
-    for i, text in ipairs(numbers) do
+    for i, text in ipairs(texts) do
       -- To Lua "-0" is the integer 0, and JSON's is too.
       assert.equal(("%a"):format(tonumber(text)), seen[i], text)
     end
