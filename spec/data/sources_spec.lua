@@ -256,6 +256,20 @@ describe("source", function ()
     assert.is_true(history[30].loss < 0.1 * history[1].loss)
   end)
 
+  it("is the same path for a dataset: fit gives the same bits", function ()
+    local x = fnn.rand({ 20, 3 }, { generator = fnn.Generator(1) })
+    local ds = data.TensorDataset(x, x:sum(2):unsqueeze(2))
+    local function fitted (set, o)
+      fnn.manual_seed(3)
+      local model = fnn.nn.Linear(3, 1)
+      o.epochs, o.loss, o.progress = 3, fnn.nn.mse, false
+      fnn.fit(model, set, o)
+      return model.weight:totable()
+    end
+    assert.same(fitted(ds, { batch_size = 6, seed = 4 }),
+                fitted(ds:stream { batch = 6, shuffle = true, seed = 4 }, {}))
+  end)
+
   it("says what is missing", function ()
     fails("expected a table", data.source, 3)
     fails("'start': expected a function, got nil", data.source,
@@ -443,6 +457,49 @@ describe("JsonlStream", function ()
     assert.equal(60000, n)
     -- The file has 2.4 MB; what it takes is a piece, 50 lines and a batch.
     assert.is_true(fnn.memory().peak - before < 2e5)
+  end)
+
+  it("goes on in the midst of an epoch with the same bits", function ()
+    local text = shell.write(lines(30))
+    local path = shell.write ""
+    local function run ()
+      fnn.manual_seed(1)
+      local model = fnn.nn.Sequential(fnn.nn.Linear(2, 4), fnn.nn.Dropout(0.5),
+                                      fnn.nn.Linear(4, 1))
+      return {
+        model = model, opt = fnn.optim.Adam(model:parameters(), { lr = .01 }),
+        source = data.JsonlStream(text, { input = "x", target = "y", batch = 4,
+                                          shuffle = 8, seed = 2 }),
+      }
+    end
+    local function steps (r, n)
+      while n > 0 do
+        for x, y in r.source do
+          r.opt:zero_grad()
+          fnn.nn.mse(r.model(x / 300):squeeze(2), y):backward()
+          r.opt:step()
+          n = n - 1
+          if n == 0 then return end
+        end
+      end
+    end
+    local function weights (r)
+      local list = {}
+      for i, p in ipairs(r.model:parameters()) do list[i] = p:totable() end
+      return list
+    end
+    local whole = run()
+    steps(whole, 29)
+    for _, at in ipairs { 5, 8, 13 } do  -- 8 are an epoch
+      local first = run()
+      steps(first, at)
+      fnn.save_training(path, first)
+      local second = run()
+      fnn.rand(7)
+      fnn.load_training(path, second)
+      steps(second, 29 - at)
+      assert.same(weights(whole), weights(second))
+    end
   end)
 
   it("has a state_dict of its options", function ()
