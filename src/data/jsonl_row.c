@@ -39,8 +39,8 @@ typedef struct Scan {
 } Scan;
 
 static char peek (Scan *s) {
-  while (s->p < s->end && (*s->p == ' ' || *s->p == '\t' || *s->p == '\r' ||
-                           *s->p == '\n'))
+  while (s->p < s->end &&
+         (*s->p == ' ' || *s->p == '\t' || *s->p == '\r' || *s->p == '\n'))
     s->p++;
   return s->p < s->end ? *s->p : '\0';
 }
