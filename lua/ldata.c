@@ -128,9 +128,10 @@ static int dataset_field (lua_State *L, fnn_Dataset *d, fnn_Tensor *ids) {
 ** 0) */
 static int dataset_items (lua_State *L) {
   fnn_Dataset *d = checkdataset(L, 1);
+  bool one = !lua_isnoneornil(L, 3);
   fnn_Tensor *ids = checkids(L, 2, device_cpu()), *x[FIELDS];
   check_list(L, ids);
-  if (lua_type(L, 3) == LUA_TNUMBER) return dataset_field(L, d, ids);
+  if (one) return dataset_field(L, d, ids);
   void **to[FIELDS];
   int n = fnn_dataset_fields(d);
   push_boxes(L, n, to);

@@ -157,6 +157,10 @@ describe("ImageFolder", function ()
     assert.equal("ImageFolder of 4 items: f32 (3, 19, 26), i64 ()",
                  tostring(ds))
     assert.same({ 0, 0, 1, 1 }, ds:labels():totable())
+    assert.same({ 1, 0 }, ds:items({ 3, 0 }, 2):totable())
+    assert.same({ 1, 3, 19, 26 }, ds:items({ 3 }, 1):shape())
+    fails("field", ds.items, ds, { 0 }, 3)
+    fails("number expected", ds.items, ds, { 0 }, "x")
     local x = ds[2][1]  -- Cat/sub/deep/x.png
     local wanted = pillow "photo.png":permute(3, 1, 2):to "f32" / 255
     assert.same(wanted:totable(), x:totable())

@@ -224,16 +224,13 @@ static void check_size (const Codec *c) {
               (unsigned long long)m.limit);
 }
 
-/* CMYK as RGB, in place of the first three of four.  Adobe's programs write
-** ink upside down, and say that they wrote. */
-static void from_cmyk (Tensor *y, const Tensor *x, bool adobe) {
+/* CMYK as RGB.  The numbers are of paper that shows, not of ink: so Adobe's
+** programs write them, and so Pillow and browsers read all such files. */
+static void from_cmyk (Tensor *y, const Tensor *x) {
   const uint8_t *p = tensor_data(x);
   uint8_t *q = tensor_data(y);
   for (int64_t i = 0; i < x->shape[0] * x->shape[1]; i++, p += 4, q += 3)
-    for (int k = 0; k < 3; k++) {
-      int ink = adobe ? 255 - p[k] : p[k], white = adobe ? p[3] : 255 - p[3];
-      q[k] = (uint8_t)((white * (255 - ink) + 127) / 255);
-    }
+    for (int k = 0; k < 3; k++) q[k] = (uint8_t)((p[3] * p[k] + 127) / 255);
 }
 
 static Tensor *read_rows (Codec *c) {
@@ -246,7 +243,7 @@ static Tensor *read_rows (Codec *c) {
   }
   if (n != 4) return x;
   Tensor *y = tensor_new(3, (int64_t[]){ h, w, 3 }, FNN_U8, device_cpu());
-  from_cmyk(y, x, j->saw_Adobe_marker);
+  from_cmyk(y, x);
   return y;
 }
 
