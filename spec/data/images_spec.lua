@@ -32,8 +32,12 @@ end
 -- A folder of copies: { ["cat/a.png"] = "photo.png" }, or text to write.
 local function folder (files)
   local path = shell.folder()
+  local folders = { "mkdir -p" }
+  for name in pairs(files) do
+    folders[#folders + 1] = (path .. "/" .. name):match "^(.*)/"
+  end
+  os.execute(table.concat(folders, " "))
   for name, from in pairs(files) do
-    os.execute(("mkdir -p '%s'"):format((path .. "/" .. name):match "^(.*)/"))
     if expected[from] then from = shell.read(fixtures .. from) end
     shell.write(from, path .. "/" .. name)
   end
@@ -87,7 +91,7 @@ describe("read_image", function ()
     for _, name in ipairs { "rgb.jpg", "progressive.jpg" } do
       local whole = shell.read(fixtures .. name)
       local path = shell.write ""
-      for n = 0, #whole - 3, 7 do
+      for n = 0, #whole - 3, 13 do
         shell.write(whole:sub(1, n), path)
         local message = fails(path, io.read_image, path)
         assert.truthy(message:find "truncated" or message:find "is not a" or
@@ -287,7 +291,9 @@ describe("flip_horizontal", function ()
           rows.flip_horizontal, rows, 4)
     fails("a width of 0", rows.flip_horizontal, rows)
     fails("(expected the last dim)", images.flip_horizontal, images, 2)
-    local scalars = data.TensorDataset(fnn.zeros(3))
-    fails("expected images or rows", scalars.flip_horizontal, scalars, 1)
+    for _, shape in ipairs { { 3 }, { 3, 2, 0 }, { 3, 0 } } do
+      local ds = data.TensorDataset(fnn.zeros(shape))
+      fails("expected images or rows", ds.flip_horizontal, ds, 1)
+    end
   end)
 end)

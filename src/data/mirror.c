@@ -53,7 +53,7 @@ fnn_Dataset *fnn_mirrored (fnn_Dataset *base, int64_t width) {
   int64_t last = f->ndim > 0 ? f->shape[f->ndim - 1] : 0;
   ShapeText text;
   shape_print(&text, f->ndim, f->shape);
-  if (f->ndim < 1 || fnn_dtype_size(f->dtype) == 0)
+  if (last < 1 || fnn_dtype_size(f->dtype) == 0)
     fnn_throw(FNN_ESHAPE,
               "flip_horizontal: expected images or rows of pixels, got items "
               "of shape %s of %s",
