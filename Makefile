@@ -25,10 +25,12 @@ LUA     ?= $(firstword $(foreach p,lua5.4 lua54 lua-5.4 lua,$(shell \
              pkg-config --exists '$(p) >= 5.4' 2>/dev/null && echo $(p))))
 comma   := ,
 PKGS    := jansson libpng zlib
+
 # JPEG images, where libjpeg is.
-ifneq ($(shell pkg-config --exists libjpeg 2>/dev/null && echo y),)
+JPEG    := $(shell pkg-config --modversion libjpeg 2>/dev/null)
+ifneq ($(JPEG),)
 PKGS    += libjpeg
-JPEG_CFLAGS := -DFNN_JPEG $(shell pkg-config --cflags libjpeg)
+JPEG_CFLAGS := -DFNN_JPEG='"$(JPEG)"' $(shell pkg-config --cflags libjpeg)
 endif
 
 LUA_CFLAGS := $(shell pkg-config --cflags $(LUA))
@@ -221,7 +223,7 @@ $(BUILD)/lua/%.o: lua/%.c
 $(BUILD)/src/io/download.o: ALL_CFLAGS += $(CURL_CFLAGS)
 $(BUILD)/src/io/jpeg.o: ALL_CFLAGS += $(JPEG_CFLAGS)
 $(BUILD)/lua/edit.o: ALL_CFLAGS += $(EDIT_CFLAGS)
-$(BUILD)/lua/env.o: ALL_CFLAGS += $(EDIT_CFLAGS) \
+$(BUILD)/lua/env.o: ALL_CFLAGS += $(EDIT_CFLAGS) $(JPEG_CFLAGS) \
   -DFNN_FLAGS='"$(strip $(OPT) $(SAN) $(CFLAGS))"'
 
 define KERNEL_RULE
