@@ -171,7 +171,7 @@ static void add_image (Images *m, const char *path, int64_t label) {
 /* Images of a class, in path and in folders below, but for linked ones. */
 static void walk (Images *m, const char *path, int64_t label, int depth) {
   size_t mark = fnn_mark();
-  const Folder *f = folder_read(path);
+  const Entries *f = entries_read(path);
   for (int64_t i = 0; i < f->n; i++) {
     const FolderEntry *e = &f->list[i];
     if (e->folder && !e->link) {
@@ -192,7 +192,7 @@ static void names_destroy (void *o) {
 static const Type names_type = { "Names", names_destroy };
 
 /* The names of f's folders. */
-static Names *names_of (const Folder *f) {
+static Names *names_of (const Entries *f) {
   Names *m = object_new(&names_type, sizeof *m);
   for (int64_t i = 0; i < f->n; i++)
     if (f->list[i].folder) m->size += strlen(f->list[i].name) + 1;
@@ -211,7 +211,7 @@ static Names *names_of (const Folder *f) {
 
 static void find_images (Images *m, const char *path) {
   size_t mark = fnn_mark();
-  const Folder *f = folder_read(path);
+  const Entries *f = entries_read(path);
   m->d.classes = fnn_retain(names_of(f));
   int64_t label = 0;
   for (int64_t i = 0; i < f->n; i++) {

@@ -9,7 +9,7 @@
 ** safetensors.c, npy.c, idx.c, csv.c, png.c    a format each
 ** jpeg.c      JPEG images, where libjpeg is
 ** image.c     images, told by their first bytes
-** folder.c    what is in a folder
+** entries.c   what is in a folder
 ** draw.c      rectangles and text in images; glyphs.c the letters
 **
 ** A format reads from a Reader, so that hosts and tests can give it bytes as
@@ -183,13 +183,13 @@ typedef struct FolderEntry {
   bool link;
 } FolderEntry;
 
-typedef struct Folder {
+typedef struct Entries {
   Object o;
   int64_t n, room;
   FolderEntry *list;
-} Folder;
+} Entries;
 
-Folder *folder_read (const char *path);
+Entries *entries_read (const char *path);
 
 /* A whole file of at most 256 MB as u8; and n bytes as a file. */
 Tensor *file_read (const char *path) LENT(file_read);

@@ -1,4 +1,4 @@
-/* folder.c - what is in a folder.
+/* entries.c - what is in a folder, and of which kind each is.
 **
 ** Names in the order of their bytes, so that every machine sees the same.
 ** Those that begin with a dot are left out.  A link counts as what it leads
@@ -26,22 +26,22 @@ static void open_destroy (void *o) {
   if (((Open *)o)->dir != NULL) closedir(((Open *)o)->dir);
 }
 
-static void folder_destroy (void *o) {
-  Folder *f = o;
+static void entries_destroy (void *o) {
+  Entries *f = o;
   for (int64_t i = 0; i < f->n; i++)
     mem_free(f->list[i].name, strlen(f->list[i].name) + 1);
   mem_free(f->list, (size_t)f->room * sizeof *f->list);
 }
 
 static const Type open_type = { "Open", open_destroy };
-static const Type folder_type = { "Folder", folder_destroy };
+static const Type entries_type = { "Entries", entries_destroy };
 
 static int by_bytes (const void *a, const void *b) {
   return strcmp(((const FolderEntry *)a)->name,
                 ((const FolderEntry *)b)->name);
 }
 
-static void add (Folder *f, DIR *dir, const char *name) {
+static void add (Entries *f, DIR *dir, const char *name) {
   struct stat st;
   if (fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW) != 0) return;
   FolderEntry e = { .link = S_ISLNK(st.st_mode) };
@@ -61,10 +61,10 @@ static void add (Folder *f, DIR *dir, const char *name) {
   f->list[f->n++] = e;
 }
 
-Folder *folder_read (const char *path) {
+Entries *entries_read (const char *path) {
   size_t m = fnn_mark();
   reader_allowed(path, "r");
-  Folder *f = object_new(&folder_type, sizeof *f);
+  Entries *f = object_new(&entries_type, sizeof *f);
   Open *o = object_new(&open_type, sizeof *o);
   o->dir = opendir(path);
   if (o->dir == NULL) reader_fail(path, "open the folder");
