@@ -54,6 +54,9 @@ void dataset_like (fnn_Dataset *d, const fnn_Dataset *base);
 void dataset_fill (fnn_Dataset *d, int64_t n, const int64_t *ids,
                    Tensor *const *to);
 
+/* What a loader was made with. */
+const fnn_LoaderOptions *loader_settings (const fnn_Loader *l);
+
 /* A line of JSON whose fields are read (jsonl_row.c). */
 typedef struct JsonlRow {
   const char *path; /* for messages, with the line's number */

@@ -143,7 +143,8 @@ function methods:state_dict ()
   return state
 end
 
-function methods:load_state_dict (state)
+-- Raises what load_state_dict would raise, but for batches that are not there.
+function methods:check_state_dict (state)
   if type(state) ~= "table" or not is_count(state.epoch) or
      not is_count(state.batch) then
     raise("%s: load_state_dict: expected { epoch =, batch = }, got %s",
@@ -155,6 +156,10 @@ function methods:load_state_dict (state)
             self.name, key, tostring(state[key]), tostring(v))
     end
   end
+end
+
+function methods:load_state_dict (state)
+  self:check_state_dict(state)
   self:start(state.epoch, state.batch)
   if not self.count and is_count(state.batches) then
     self.count = state.batches
