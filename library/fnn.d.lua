@@ -3946,6 +3946,10 @@ function Source:state_dict() end
 ---@return fnn.Source
 function Source:load_state_dict(state) end
 
+---Raises for a state of another seed, shuffle or batch, and changes nothing.
+---@param state table
+function Source:check_state_dict(state) end
+
 ---Leaves out n batches, or those that are left; returns how many.
 ---@param n integer
 ---@return integer

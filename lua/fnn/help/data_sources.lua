@@ -85,6 +85,9 @@ Source:state_dict() -> table
 Source:load_state_dict(state: table) -> Source
   Goes to that place. A source of another seed, shuffle or batch is an error.
 
+Source:check_state_dict(state: table)
+  Raises for a state of another seed, shuffle or batch, and changes nothing.
+
 Loader:skip(n: integer) -> integer
   Leaves out n batches, or those that are left; returns how many.
 
