@@ -28,7 +28,7 @@ local subjects = {
   "tensor", "shape", "ops", "reduce", "random", "grad", "memory", "nn", "norms",
   "attention", "recurrent", "losses", "optim", "data", "data_sources", "train",
   "network", "text", "io", "cli", "plot", "runs", "seeing", "fit", "metrics",
-  "program"
+  "log", "program"
 }
 
 -- Splits a list of parameters at the commas outside brackets.
