@@ -27,6 +27,14 @@ LUA     ?= $(firstword $(foreach p,lua5.4 lua54 lua-5.4 lua,$(shell \
              pkg-config --exists '$(p) >= 5.4' 2>/dev/null && echo $(p))))
 comma   := ,
 PKGS    := jansson libpng zlib
+
+# JPEG images, where libjpeg is.
+JPEG    := $(shell pkg-config --modversion libjpeg 2>/dev/null)
+ifneq ($(JPEG),)
+PKGS    += libjpeg
+JPEG_CFLAGS := -DFNN_JPEG='"$(JPEG)"' $(shell pkg-config --cflags libjpeg)
+endif
+
 LUA_CFLAGS := $(shell pkg-config --cflags $(LUA))
 LUA_LIBS   := $(shell pkg-config --libs $(LUA))
 # The program takes Lua whole from the static library, where there is one.
@@ -221,9 +229,10 @@ $(BUILD)/lua/%.o: lua/%.c
 
 $(BUILD)/src/cpu/device.o: ALL_CFLAGS += $(ISAS:%=-DISA_%)
 $(BUILD)/src/io/download.o: ALL_CFLAGS += $(CURL_CFLAGS)
+$(BUILD)/src/io/jpeg.o: ALL_CFLAGS += $(JPEG_CFLAGS)
 $(BUILD)/src/io/canvas_cairo.o: ALL_CFLAGS += $(CAIRO_CFLAGS)
 $(BUILD)/lua/edit.o: ALL_CFLAGS += $(EDIT_CFLAGS)
-$(BUILD)/lua/env.o: ALL_CFLAGS += $(EDIT_CFLAGS) \
+$(BUILD)/lua/env.o: ALL_CFLAGS += $(EDIT_CFLAGS) $(JPEG_CFLAGS) \
   -DFNN_FLAGS='"$(strip $(OPT) $(SAN) $(CFLAGS))"'
 
 define KERNEL_RULE

@@ -2147,6 +2147,8 @@ function fnn.nn.AdaptiveAvgPool1d(size) end
 ---mode: string = "nearest"            or "linear" (signals), "bilinear",
 ---                                    "bicubic" (images)
 ---align_corners: boolean = false      the outermost centres meet, not the edges
+---antialias: boolean = false          a smaller image is made of all pixels, as
+---                                    Pillow makes it; bilinear and bicubic
 ---@param options table
 ---@return fnn.Tensor
 function Tensor:interpolate(options) end
@@ -3651,10 +3653,12 @@ function fnn.data.bytes(s) end
 function fnn.data.digits() end
 
 ---Two IDX files, plain or .gz, as MNIST has them: images (1, h, w) from 0 to 1.
+---flatten: boolean = false    rows of h * w instead
 ---@param images string
 ---@param labels string
+---@param options? table
 ---@return fnn.Dataset
-function fnn.data.from_idx(images, labels) end
+function fnn.data.from_idx(images, labels, options) end
 
 ---The 60,000 handwritten digits of MNIST for "train", or 10,000 for "test":
 ---images (1, 28, 28) from 0 to 1, class ids, and the names of the classes. They
@@ -3735,11 +3739,13 @@ local Dataset = {}
 ---@return table[]
 function Dataset:fields() end
 
----The items with these ids as a batch, a tensor a field.
+---The items with these ids as a batch, a tensor a field; or that field alone,
+---without reading the others.
 ---@param ids fnn.Tensor|integer[]
+---@param field? integer
 ---@return fnn.Tensor
 ---@return fnn.Tensor
-function Dataset:items(ids) end
+function Dataset:items(ids, field) end
 
 ---All items as one batch.
 ---@return fnn.Tensor
@@ -3845,6 +3851,123 @@ function Loader:load_state_dict(state) end
 ---Raises what load_state_dict would, and changes nothing.
 ---@param state table
 function Loader:check_state_dict(state) end
+
+---The images in a folder that has a folder for each class, as torchvision's: all
+---PNG and JPEG files in it and in folders below it. Items are (3, h, w) from 0
+---to 1, and class ids in the sorted order of the folders' names, which
+---dataset.classes has, id 0 first, and parts of the dataset have too. A file is
+---read and decoded when its item is: labels, splits and subsets decode nothing.
+---Names that begin with a dot, files that are no images and links to folders
+---(below a class) are left out; a class without an image is an error, and so is
+---an image of a kind that is not read (.gif, .webp, .bmp, .tif, .ppm).
+---size: integer[]            { height, width } to resize to, bilinear with
+---                           antialias; left out, all must be as the first is
+---gray: boolean = false      one channel, luma, instead of three
+---one_hot: boolean = false   rows of 0 and 1 instead of ids
+---@param path string
+---@param options? table
+---@return fnn.Dataset
+function fnn.data.ImageFolder(path, options) end
+
+---One field (2) of all items, without reading the others.
+---@param field? integer
+---@return fnn.Tensor
+function Dataset:labels(field) end
+
+---The items, then all of them again mirrored, with their labels: the last dim of
+---the first field runs backwards. In items of one dim, each run of width does:
+---rows of pixels, channel after channel.
+---@param width? integer
+---@return fnn.Dataset
+function Dataset:flip_horizontal(width) end
+
+---A source of your own, from a table with
+---    start(self, epoch)    goes to the beginning of an epoch
+---    next(self)            the next batch, a tensor a field; nil at the end
+---    skip(self, n)         if there: leaves out up to n batches and returns how
+---                          many; without it they are read and thrown away
+---    count                 if there: batches in an epoch
+---    match                 if there: values by name that a state_dict has too,
+---                          and that must be the same when it is loaded
+---The cursor, iteration and state are added. Where next raises, the cursor
+---stays, and the next call starts there again.
+---@param functions table
+---@return fnn.Source
+function fnn.data.source(functions) end
+
+---Batches of a file of JSON objects, one a line, plain or in gzip, read as they
+---are asked for: memory holds one batch, and the lines that shuffle draws from.
+---A field of an object is a number, or an array of numbers of the same shape in
+---every line. A line that does not fit is an error with its number.
+---input: string|table           the field's name, or { name, dtype = "f32",
+---                              shape = }: of this shape, from a flat array
+---target: string|table          the same; left out, batches are inputs alone
+---batch: integer = 1            items a batch, also batch_size
+---shuffle: integer = 0          how many lines each item is drawn from
+---seed: integer = 0             of the draws
+---drop_last: boolean = false    leaves out a last batch that is not full
+---device: string                where batches go; the default if left out
+---reuse: boolean = false        next fills the tensors it gave before: for a
+---                              loop that keeps none of them
+---@param path string
+---@param options table
+---@return fnn.Source
+function fnn.data.JsonlStream(path, options) end
+
+---@class fnn.Source
+local Source = {}
+
+---The next batch, or nothing at the end of the epoch.
+---@return fnn.Tensor
+---@return fnn.Tensor
+function Source:next() end
+
+---Goes to a batch of an epoch; both count what has been done, so from 0.
+---@param epoch integer
+---@param batch? integer
+---@return fnn.Source
+function Source:start(epoch, batch) end
+
+---The epoch, and how many of its batches have been given.
+---@return integer
+---@return integer
+function Source:cursor() end
+
+---Leaves out n batches, or those that are left; returns how many.
+---@param n integer
+---@return integer
+function Source:skip(n) end
+
+---Iterates over the batches of epoch n; without n over what is left of the
+---present one, or over the next. `for x, y in source do` does so too, and moves
+---on to the next epoch at the end.
+---@param n? integer
+---@return function
+function Source:epoch(n) end
+
+---Its place: { epoch =, batch = } and what must match; an entry of
+---fnn.save_training.
+---@return table
+function Source:state_dict() end
+
+---Goes to that place. A source of another seed, shuffle or batch is an error.
+---@param state table
+---@return fnn.Source
+function Source:load_state_dict(state) end
+
+---Raises for a state of another seed, shuffle or batch, and changes nothing.
+---@param state table
+function Source:check_state_dict(state) end
+
+---Leaves out n batches, or those that are left; returns how many.
+---@param n integer
+---@return integer
+function Loader:skip(n) end
+
+---Its batches as a source, the same as data.DataLoader(dataset, options).
+---@param options? table
+---@return fnn.Loader
+function Dataset:stream(options) end
 
 ---A function that does what f does. On the CPU it is f. On a card it calls f
 ---the first times, then records a call, and from then on replays it: f itself
@@ -4115,6 +4238,19 @@ function fnn.io.read_csv(path, options) end
 ---@return fnn.Tensor
 ---@return table
 function fnn.io.read_png(path, options) end
+
+---An image in PNG or JPEG, u8 (height, width, channels). A JPEG image is turned
+---upright, as its Exif data say, and CMYK becomes RGB; a file that ends early or
+---is damaged is an error.
+---channels: integer = 0    1 grey, 2 with alpha, 3 RGB, 4 RGBA; 0 as it is
+---@param path string
+---@param options? table
+---@return fnn.Tensor
+function fnn.io.read_image(path, options) end
+
+---Whether this build reads JPEG, by libjpeg.
+---@return boolean
+function fnn.io.has_jpeg() end
 
 ---Writes u8 (height, width) or (height, width, channels).
 ---@param path string

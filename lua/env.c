@@ -34,6 +34,9 @@ static void set_libraries (lua_State *L) {
 #ifdef FNN_EDIT
   set(L, "libedit", FNN_EDIT);
 #endif
+#ifdef FNN_JPEG
+  set(L, "libjpeg", FNN_JPEG);
+#endif
   lua_setfield(L, -2, "libraries");
 }
 

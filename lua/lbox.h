@@ -38,6 +38,7 @@ typedef enum Kind {
   DATASET,
   LOADER,
   READER, /* a safetensors file */
+  JSONL,
   CAPTURE,
   SAMPLER,
   KINDS
@@ -380,6 +381,7 @@ void open_io (lua_State *L);
 void open_text (lua_State *L);
 void open_interrupt (lua_State *L);
 void open_file (lua_State *L);
+void open_sources (lua_State *L);
 
 /* Adds what fnn/log.lua needs to the table on the top. */
 void add_log (lua_State *L);

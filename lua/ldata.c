@@ -113,11 +113,25 @@ static int dataset_len (lua_State *L) {
   return 1;
 }
 
-/* ds:items(ids): a tensor a field, of the items with these ids (from 0) */
+/* ds:items(ids [, field]) with a field: that one alone. */
+static int dataset_field (lua_State *L, fnn_Dataset *d, fnn_Tensor *ids) {
+  int k = (int)checkplace(L, 3, fnn_dataset_fields(d), "field");
+  void **to = newbox(L, TENSOR);
+  const fnn_Device *device = getlib(L)->device;
+  guard(L,
+        *to = fnn_retain(tensor_move(
+            fnn_dataset_read_field(d, k, ids->numel, ids_data(ids)), device)));
+  return 1;
+}
+
+/* ds:items(ids [, field]): a tensor a field, of the items with these ids (from
+** 0) */
 static int dataset_items (lua_State *L) {
   fnn_Dataset *d = checkdataset(L, 1);
+  bool one = !lua_isnoneornil(L, 3);
   fnn_Tensor *ids = checkids(L, 2, device_cpu()), *x[FIELDS];
   check_list(L, ids);
+  if (one) return dataset_field(L, d, ids);
   void **to[FIELDS];
   int n = fnn_dataset_fields(d);
   push_boxes(L, n, to);
@@ -154,9 +168,25 @@ static int dataset_item (lua_State *L, fnn_Dataset *d) {
   return 1;
 }
 
+/* ds.classes: a list of names, or nil where there are none. */
+static int dataset_classes (lua_State *L, const fnn_Dataset *d) {
+  int64_t n = fnn_dataset_class_count(d);
+  if (n == 0) return 0;
+  lua_createtable(L, (int)min64(n, INT32_MAX), 0);
+  const char *s = d->classes->text;
+  for (int64_t i = 0; i < n; i++, s += strlen(s) + 1) {
+    lua_pushstring(L, s);
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
 /* Upvalue 2 is the class's own __index. */
 static int dataset_index (lua_State *L) {
   if (lua_isinteger(L, 2)) return dataset_item(L, checkdataset(L, 1));
+  if (lua_type(L, 2) == LUA_TSTRING &&
+      strcmp(lua_tostring(L, 2), "classes") == 0)
+    return dataset_classes(L, checkdataset(L, 1));
   lua_pushvalue(L, lua_upvalueindex(2));
   lua_insert(L, 1);
   lua_call(L, 2, 1);

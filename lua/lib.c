@@ -139,8 +139,8 @@ static int load_module (lua_State *L) {
 
 /* ORDER KIND */
 static const char *const class_names[KINDS] = {
-  "Tensor",  "Param",  "Generator", "Module",  "Optimizer",
-  "Dataset", "Loader", "Reader",    "Capture", "Sampler"
+  "Tensor", "Param",  "Generator", "Module",  "Optimizer", "Dataset",
+  "Loader", "Reader", "Jsonl",     "Capture", "Sampler"
 };
 
 /* nearest(name, list): the string of the list nearest to name, or nil */
@@ -324,6 +324,7 @@ static int open_parts (lua_State *L) {
   open_data(L);
   open_io(L);
   open_file(L);
+  open_sources(L);
   open_text(L);
   open_interrupt(L);
   open_scripts(L);

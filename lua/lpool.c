@@ -188,9 +188,9 @@ static bool opt_scale (lua_State *L, int o, int dims, double *to) {
   return true;
 }
 
-static const char *const interpolate_options[] = { "size", "scale_factor",
-                                                   "mode", "align_corners",
-                                                   NULL };
+static const char *const interpolate_options[] = {
+  "size", "scale_factor", "mode", "align_corners", "antialias", NULL
+};
 
 static int interpolate (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1);
@@ -203,9 +203,11 @@ static int interpolate (lua_State *L) {
   fnn_Interpolation mode =
       check_mode(L, opt_string(L, o, "mode", "nearest"), x);
   bool align = opt_boolean(L, o, "align_corners", false);
+  bool wide = opt_boolean(L, o, "antialias", false);
   void **y = newbox(L, TENSOR);
-  guard(L, *y = fnn_retain(fnn_interpolate(
-               x, sized ? size : NULL, scaled ? scale : NULL, mode, align)));
+  guard(L, *y = fnn_retain(fnn_interpolate(x, sized ? size : NULL,
+                                           scaled ? scale : NULL, mode, align,
+                                           wide)));
   return 1;
 }
 

@@ -572,7 +572,9 @@ FNN_API fnn_Tensor *fnn_adaptive_avg_pool (fnn_Tensor *x, int dims,
 /* x (n, channels, l) or (n, channels, h, w) in another size: size, or what
 ** scale times the old comes to (the other NULL).  Linear is bilinear in 2-D;
 ** cubic (Keys 1981, a = -3/4) is for 2-D alone.  align_corners: the outermost
-** pixels' centres meet, else their edges do. */
+** pixels' centres meet, else their edges do.  antialias: a smaller image is
+** made of all of x's pixels, as Pillow makes it; linear and cubic (with a =
+** -1/2), 2-D alone. */
 typedef enum fnn_Interpolation {
   FNN_NEAREST,
   FNN_LINEAR,
@@ -581,7 +583,7 @@ typedef enum fnn_Interpolation {
 FNN_API fnn_Tensor *fnn_interpolate (fnn_Tensor *x, const int64_t *size,
                                      const double *scale,
                                      fnn_Interpolation mode,
-                                     bool align_corners);
+                                     bool align_corners, bool antialias);
 /* (..., c r^2, h, w) to (..., c, h r, w r) and back (Shi et al. 2016). */
 FNN_API fnn_Tensor *fnn_pixel_shuffle (fnn_Tensor *x, int64_t r);
 FNN_API fnn_Tensor *fnn_pixel_unshuffle (fnn_Tensor *x, int64_t r);
@@ -749,6 +751,11 @@ FNN_API void fnn_png_write (const char *path, fnn_Tensor *x, int ntext,
 FNN_API fnn_Tensor *fnn_png_encode (fnn_Tensor *x, int ntext,
                                     const char *const *keys,
                                     const char *const *texts);
+
+/* An image in PNG or JPEG, which its first bytes tell: u8 (h, w, channels),
+** channels as above.  JPEG is turned upright (Exif); CMYK becomes RGB. */
+FNN_API fnn_Tensor *fnn_image_read (const char *path, int channels);
+FNN_API bool fnn_has_jpeg (void); /* whether this build has libjpeg */
 
 /* Drawing into an image, u8 (h, w, 3) on the CPU; what is outside is cut
 ** off.  color is 0xRRGGBB.  A letter takes 6 by 9 dots of scale pixels, a

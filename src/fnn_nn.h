@@ -399,6 +399,24 @@ FNN_API fnn_Dataset *fnn_windows (fnn_Tensor *ids, int64_t length,
 /* The n items of base with these ids, which count from 0. */
 FNN_API fnn_Dataset *fnn_subset (fnn_Dataset *base, int64_t n,
                                  const int64_t *ids);
+/* The images (PNG, JPEG) in a folder's folders, a class each: classes sorted
+** by their bytes, and the images in them and in folders below.  Items are f32
+** (3, h, w) from 0 to 1, and i64 class ids or one-hot rows; a file is decoded
+** when its item is read. */
+typedef struct fnn_ImageOptions {
+  int64_t h, w; /* resized (linear, antialias); 0: as the first is, which the
+                   others must be too */
+  bool gray;    /* (1, h, w) */
+  bool one_hot;
+} fnn_ImageOptions;
+FNN_API fnn_Dataset *fnn_image_folder (const char *path,
+                                       const fnn_ImageOptions *o);
+/* The items of base, then all again mirrored: the first field's last dim runs
+** backwards, or in an item of one dim each run of width. */
+FNN_API fnn_Dataset *fnn_mirrored (fnn_Dataset *base, int64_t width);
+/* The names of the classes, where the dataset knows them. */
+FNN_API int64_t fnn_dataset_class_count (const fnn_Dataset *d);
+FNN_API const char *fnn_dataset_class (const fnn_Dataset *d, int64_t i);
 FNN_API int64_t fnn_dataset_size (const fnn_Dataset *d);
 FNN_API int fnn_dataset_fields (const fnn_Dataset *d);
 /* Shape and dtype of an item's k-th field; returns the number of dims. */
@@ -407,6 +425,10 @@ FNN_API int fnn_dataset_field (const fnn_Dataset *d, int k,
 /* Makes to[k] (n, item ...) of the items with these ids, for each field. */
 FNN_API void fnn_dataset_read (fnn_Dataset *d, int64_t n, const int64_t *ids,
                                fnn_Tensor **to);
+
+/* Field k alone, without reading the others. */
+FNN_API fnn_Tensor *fnn_dataset_read_field (fnn_Dataset *d, int k, int64_t n,
+                                            const int64_t *ids);
 
 /* The 1797 handwritten digits that the library carries: u8 (1797, 8, 8) of 0
 ** to 16, and through *labels i64 (1797). */
@@ -439,6 +461,35 @@ FNN_API fnn_Dataset *fnn_loader_dataset (const fnn_Loader *l);
 /* The order of n items in an epoch, as loaders use it. */
 FNN_API void fnn_epoch_order (int64_t n, uint64_t seed, int64_t epoch,
                               int64_t *order);
+
+/* A file of JSON objects, one a line, plain or in gzip, read as it is asked
+** for.  Fields are members that are a number, or an array of numbers of the
+** same shape in every line. */
+typedef struct fnn_JsonlField {
+  const char *name;
+  fnn_Dtype dtype;
+  int ndim; /* -1: as in the first line */
+  int64_t shape[FNN_MAXDIM];
+} fnn_JsonlField;
+
+typedef struct fnn_JsonlOptions {
+  int nfields; /* at most 8 */
+  fnn_JsonlField field[8];
+  int64_t shuffle; /* lines that are drawn from; 0: in order */
+  uint64_t seed;
+  bool reuse; /* the tensors of one call are those of the next */
+} fnn_JsonlOptions;
+
+typedef struct fnn_Jsonl fnn_Jsonl;
+FNN_API fnn_Jsonl *fnn_jsonl_open (const char *path,
+                                   const fnn_JsonlOptions *o);
+/* Goes to the beginning of an epoch. */
+FNN_API void fnn_jsonl_start (fnn_Jsonl *j, int64_t epoch);
+/* Up to n items, a tensor (n, ...) a field; returns how many, 0 at the end. */
+FNN_API int64_t fnn_jsonl_next (fnn_Jsonl *j, int64_t n, fnn_Tensor **x);
+/* Leaves out up to n items, unread; returns how many. */
+FNN_API int64_t fnn_jsonl_skip (fnn_Jsonl *j, int64_t n);
+FNN_API int fnn_jsonl_fields (const fnn_Jsonl *j);
 
 /* }====================================================== */
 

@@ -7,18 +7,6 @@
 #include <sys/wait.h>
 #include <zlib.h>
 
-/* An allocator that fails the call numbered fail_at, and all after it. */
-static int64_t calls, fail_at;
-
-static void *failing (void *ud, void *p, size_t osize, size_t nsize) {
-  (void)ud, (void)osize;
-  if (nsize == 0) {
-    free(p);
-    return NULL;
-  }
-  return ++calls >= fail_at ? NULL : realloc(p, nsize);
-}
-
 static const char *path_of (const char *name) {
   static char path[4096];
   snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -62,30 +50,6 @@ static void use_append (void *ud) {
   appender_cut(a, appender_tail(a)->numel);
   fnn_png_encode(fnn_tensor(FNN_U8, 2, (int64_t[]){ 1, 2 }, "1"), 0, NULL,
                  NULL);
-}
-
-/* Runs f with ever more allocations allowed until it succeeds. */
-static int sweep (void (*f)(void *), int files) {
-  fnn_Status s = FNN_EMEMORY;
-  int64_t n = 0;
-  fnn_Host host = FNN_HOST_INIT;
-  host.alloc = failing;
-  fnn_Context *before = fnn_current();
-  while (s != FNN_OK) {
-    fail_at = INT64_MAX;
-    fnn_Context *c = fnn_open(&host);
-    fnn_use(c);
-    calls = 0;
-    fail_at = ++n;
-    s = fnn_pcall(f, NULL);
-    fail_at = INT64_MAX;
-    if (s != FNN_OK && s != FNN_EMEMORY) fail_msg("%s", fnn_message());
-    assert_int_equal(fnn_memory().objects, 1); /* the context's generator */
-    assert_true(count_files() <= files);
-    fnn_use(before);
-    fnn_close(c);
-  }
-  return (int)n;
 }
 
 TEST(survives_every_allocation) {

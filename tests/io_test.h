@@ -52,6 +52,43 @@ UNUSED static char *get_file (const char *path, size_t *n) {
   return p;
 }
 
+/* An allocator that fails the call numbered fail_at, and all after it. */
+UNUSED static int64_t calls, fail_at;
+
+UNUSED static void *failing (void *ud, void *p, size_t osize, size_t nsize) {
+  (void)ud, (void)osize;
+  if (nsize == 0) {
+    free(p);
+    return NULL;
+  }
+  return ++calls >= fail_at ? NULL : realloc(p, nsize);
+}
+
+/* Runs f with ever more allocations allowed until it succeeds; files: the most
+** that may lie in the folder meanwhile.  Returns how many it took. */
+UNUSED static int sweep (void (*f)(void *), int files) {
+  fnn_Status s = FNN_EMEMORY;
+  int64_t n = 0;
+  fnn_Host host = FNN_HOST_INIT;
+  host.alloc = failing;
+  fnn_Context *before = fnn_current();
+  while (s != FNN_OK) {
+    fail_at = INT64_MAX;
+    fnn_Context *c = fnn_open(&host);
+    fnn_use(c);
+    calls = 0;
+    fail_at = ++n;
+    s = fnn_pcall(f, NULL);
+    fail_at = INT64_MAX;
+    if (s != FNN_OK && s != FNN_EMEMORY) fail_msg("%s", fnn_message());
+    assert_int_equal(fnn_memory().objects, 1); /* the context's generator */
+    assert_true(count_files() <= files);
+    fnn_use(before);
+    fnn_close(c);
+  }
+  return (int)n;
+}
+
 static int start (void **state) {
   return mkdtemp(folder) != NULL ? open_context(state) : -1;
 }

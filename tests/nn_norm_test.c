@@ -33,7 +33,7 @@ static Tensor *layers (Tensor *x) {
       fnn_nn_rms_norm(1, (int64_t[]){ 6 }, 1e-6, true, FNN_F32, NULL);
   Tensor *y = fnn_max_pool(fnn_forward(batch, x), &pool, NULL);
   y = fnn_interpolate(fnn_forward(group, y), (int64_t[]){ 3, 6 }, NULL,
-                      FNN_LINEAR, false);
+                      FNN_LINEAR, false, false);
   y = fnn_avg_pool(fnn_forward(rms, y), &pool);
   return fnn_glu(fnn_adaptive_max_pool(y, 2, (int64_t[]){ 1, 2 }, NULL), -1);
 }

@@ -14,8 +14,8 @@ load "data/scale"
 load "data/files"
 load "data/mnist"
 
-local getmetatable, ipairs, pairs, select, tostring, type =
-  getmetatable, ipairs, pairs, select, tostring, type
+local getmetatable, ipairs, pairs, tostring, type =
+  getmetatable, ipairs, pairs, tostring, type
 local abs, floor, max, min = math.abs, math.floor, math.max, math.min
 local math_type, move, sort, unpack =
   math.type, table.move, table.sort, table.unpack
@@ -29,6 +29,15 @@ function Dataset:batches(n, opts)
     if k == "epoch" then which = v else o[k] = v end
   end
   return data.DataLoader(self, o):epoch(which)
+end
+
+-- ds:stream(options): the same batches as a source, epoch after epoch.
+function Dataset:stream(opts) return data.DataLoader(self, opts) end
+
+-- ds:labels([field]): one field of all items, the others unread.
+function Dataset:labels(field)
+  return self:items(fnn.arange(#self, { dtype = "i64", device = "cpu" }),
+                    field or 2)
 end
 
 -- ds:all(): the whole dataset as one batch.
@@ -100,8 +109,8 @@ function Dataset:split(f, opts)
   return subsets(self, parts)
 end
 
--- The labels in a field, ids or one-hot rows, as ids; only a piece of the
--- other fields is read at a time.
+-- The labels in a field, ids or one-hot rows, as ids; the other fields are not
+-- read.
 local function labels_of(ds, field)
   local n = #ds:fields()
   if math_type(field) ~= "integer" or field < 1 or field > n then
@@ -111,7 +120,7 @@ local function labels_of(ds, field)
   for first = 0, #ds - 1, 1024 do
     local ids = fnn.arange(first, min(first + 1024, #ds),
                            { dtype = "i64", device = "cpu" })
-    local y = select(field, ds:items(ids))
+    local y = ds:items(ids, field)
     if y:ndim() == 2 and y:size(2) > 1 then y = y:argmax(2) end
     if y:numel() ~= #ids then
       raise("split_stratified: field %d has no labels (expected an id or a "

@@ -39,6 +39,17 @@ describe("#cuda interpolate", function ()
     end
   end)
 
+  it("antialiases", function ()
+    for _, mode in ipairs { "bilinear", "bicubic" } do
+      for _, size in ipairs { { 1, 1 }, { 3, 4 }, { 19, 2 } } do
+        check({ 2, 3, 7, 11 }, { size = size, mode = mode, antialias = true },
+              few)
+      end
+      check({ 1, 33, 9, 4 }, { scale_factor = 0.3, mode = mode,
+                               antialias = true }, few)
+    end
+  end)
+
   it("aligns corners", function ()
     for _, mode in ipairs { "bilinear", "bicubic" } do
       for _, size in ipairs { { 1, 1 }, { 9, 4 }, { 3, 17 } } do

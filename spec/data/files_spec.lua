@@ -113,6 +113,21 @@ describe("from_idx", function ()
     assert.near(6 / 255, x[2][1][2][3], 1e-8)
   end)
 
+  it("has rows when asked, and reads gzip", function ()
+    local x, y = pair(images(2, 1, 3, "\0\51\255\1\2\3"), labels(2, "\7\3"))
+    for _, path in ipairs { x, y } do
+      assert.truthy(os.execute("gzip -f " .. path))
+    end
+    local ds = data.from_idx(x .. ".gz", y .. ".gz", { flatten = true })
+    assert.equal("TensorDataset of 2 items: f32 (3), i64 ()", tostring(ds))
+    local rows = ds:flip_horizontal(3):all():totable()
+    assert.near(0.2, rows[1][2], 1e-7)
+    assert.same({ rows[2][3], rows[2][1] }, { rows[4][1], rows[4][3] })
+    os.remove(x .. ".gz")
+    os.remove(y .. ".gz")
+    fails("did you mean 'flatten'?", data.from_idx, x, y, { flaten = true })
+  end)
+
   it("refuses a wrong magic, a short file, more bytes than it says",
      function ()
     local y = labels(1, "\0")

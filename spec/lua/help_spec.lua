@@ -41,6 +41,8 @@ local function classes()
   found.History = { column = fnn.fit(fnn.nn.Linear(1, 1), { one, one }, {
     epochs = 0, loss = fnn.nn.mse }).column }
   found.Decoder = getmetatable(fnn.text.Decoder(print)).__index
+  found.Source = getmetatable(fnn.data.source {
+    start = function () end, next = function () end }).__index
   local folder = os.tmpname()
   os.remove(folder)
   found.Checkpoints = getmetatable(fnn.checkpoints(folder)).__index

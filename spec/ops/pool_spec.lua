@@ -195,6 +195,26 @@ describe("interpolate", function ()
     end
   end)
 
+  it("makes a smaller image of all pixels with antialias", function ()
+    -- By hand: a triangle of reach 2 around 2 and 6, cut at the edges.
+    local x = fnn.tensor({ 8, 0, 0, 0, 0, 0, 0, 0 }, { 1, 1, 1, 8 })
+    local y = x:interpolate { size = { 1, 2 }, mode = "bilinear",
+                              antialias = true }:totable()[1][1][1]
+    -- Weights of 4 wide: .625, .875, .875, .625, .375, .125: 3.5 in all.
+    assert.near(8 * 0.625 / 3.5, y[1], 1e-6)
+    assert.equal(0, y[2])
+    local flat = fnn.ones(1, 40, 9, 7):interpolate {
+      size = { 4, 3 }, mode = "bicubic", antialias = true }
+    assert.is_true((flat - 1):abs():max():item() < 1e-6)
+    local z = fnn.randn({ 2, 40, 9, 7 }, { generator = fnn.Generator(4) })
+    local o = { size = { 4, 9 }, mode = "bilinear", antialias = true }
+    assert.is_true((z:interpolate(o) - z:channels_last():interpolate(o))
+                   :abs():max():item() < 1e-6)
+    fails("antialias is for bilinear and bicubic", function ()
+      x:interpolate { size = 2, antialias = true }
+    end)
+  end)
+
   it("moves pixels by factors from 1 to 2^15 alone", function ()
     local x = fnn.ones(1, 4, 2, 2)
     for _, f in ipairs { "pixel_shuffle", "pixel_unshuffle" } do

@@ -6,7 +6,7 @@
 
 #include "sweep.h"
 
-enum { TAPS = 4 }; /* of the cubic, the widest */
+enum { TAPS = 4 }; /* of the cubic, the widest but for antialias */
 
 /* Rows of a sparse matrix: at and w from first[i] to first[i + 1]. */
 typedef struct Axis {
@@ -38,9 +38,8 @@ static double source (const Resize *r, const ResizeAxis *a, int64_t o) {
   return ((double)o + 0.5) * a->scale - 0.5;
 }
 
-/* Keys 1981 with a = -3/4: the weight of a place at distance d < 2. */
-static double cubic (double d) {
-  const double a = -0.75;
+/* Keys 1981: the weight of a place at distance d < 2. */
+static double cubic (double a, double d) {
   if (d <= 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
   return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
 }
@@ -66,22 +65,55 @@ static int taps (const Resize *r, const ResizeAxis *a, int64_t o, int64_t *at,
   double whole = floor(place), part = place - whole;
   for (int t = 0; t < TAPS; t++) {
     at[t] = min64(max64((int64_t)whole - 1 + t, 0), a->in - 1);
-    w[t] = cubic(fabs(part + 1 - t));
+    w[t] = cubic(-0.75, fabs(part + 1 - t));
   }
   return TAPS;
 }
 
+/* Antialiasing, as Pillow and PyTorch have it: the filter is as wide as what
+** an output covers, cut at the edges, and its weights add up to 1. */
+static double reach (const Resize *r, const ResizeAxis *a) {
+  return (r->mode == FNN_LINEAR ? 1 : 2) * (a->scale > 1 ? a->scale : 1);
+}
+
+static double filter (const Resize *r, double d) {
+  d = fabs(d);
+  if (r->mode == FNN_LINEAR) return d < 1 ? 1 - d : 0;
+  return d < 2 ? cubic(-0.5, d) : 0;
+}
+
+static int64_t taps_wide (const Resize *r, const ResizeAxis *a, int64_t o,
+                          int64_t *at, double *w) {
+  double centre = a->scale * ((double)o + 0.5), sum = 0, side = reach(r, a);
+  int64_t lo = max64((int64_t)(centre - side + 0.5), 0);
+  int64_t hi = min64((int64_t)(centre + side + 0.5), a->in);
+  lo = min64(lo, a->in - 1);
+  hi = max64(hi, lo + 1);
+  for (int64_t i = lo; i < hi; i++) {
+    at[i - lo] = i;
+    w[i - lo] =
+        filter(r, ((double)i - centre + 0.5) / (a->scale > 1 ? a->scale : 1));
+    sum += w[i - lo];
+  }
+  for (int64_t i = 0; i < hi - lo; i++) w[i] = sum != 0 ? w[i] / sum : 0;
+  return hi - lo;
+}
+
 static Axis axis_new (const Resize *r, const ResizeAxis *a) {
   Axis m;
-  int64_t at[TAPS], n = 0;
-  double w[TAPS];
+  int64_t n = 0;
+  int64_t most =
+      r->antialias ? min64(2 * (int64_t)reach(r, a) + 3, a->in) : TAPS;
+  int64_t *at = mem_scratch((size_t)most * sizeof *at);
+  double *w = mem_scratch((size_t)most * sizeof *w);
   m.first = mem_scratch((size_t)(a->out + 1) * sizeof *m.first);
-  m.at = mem_scratch((size_t)(a->out * TAPS) * sizeof *m.at);
-  m.w = mem_scratch((size_t)(a->out * TAPS) * sizeof *m.w);
+  m.at = mem_scratch((size_t)(a->out * most) * sizeof *m.at);
+  m.w = mem_scratch((size_t)(a->out * most) * sizeof *m.w);
   for (int64_t o = 0; o < a->out; o++) {
     m.first[o] = n;
-    int k = taps(r, a, o, at, w);
-    for (int t = 0; t < k; t++, n++) {
+    int64_t k =
+        r->antialias ? taps_wide(r, a, o, at, w) : taps(r, a, o, at, w);
+    for (int64_t t = 0; t < k; t++, n++) {
       m.at[n] = at[t];
       m.w[n] = (real)w[t];
     }
@@ -144,7 +176,7 @@ static inline void add_few (const Axis *w, int k, const real *row, real *y,
 /* The same, k being known to the compiler; false for another k. */
 static bool add_alike (const Job *j, const real *row, real *y) {
   if (j->r->channels != 1) return false;
-  switch (j->r->back ? 0 : j->w.first[1]) {
+  switch (j->r->back || j->r->antialias ? 0 : j->w.first[1]) {
     case 1: add_few(&j->w, 1, row, y, j->yw); return true;
     case 2: add_few(&j->w, 2, row, y, j->yw); return true;
     case 4: add_few(&j->w, 4, row, y, j->yw); return true;

@@ -7,6 +7,7 @@
 static void dataset_destroy (void *o) {
   fnn_Dataset *d = o;
   if (d->kind->destroy != NULL) d->kind->destroy(d);
+  fnn_release(d->classes);
 }
 
 static const Type dataset_type = { "dataset", dataset_destroy };
@@ -57,6 +58,38 @@ void fnn_dataset_read (fnn_Dataset *d, int64_t n, const int64_t *ids,
   dataset_fill(d, n, ids, to);
 }
 
+Tensor *fnn_dataset_read_field (fnn_Dataset *d, int k, int64_t n,
+                                const int64_t *ids) {
+  int64_t shape[FNN_MAXDIM];
+  fnn_Dtype t;
+  const int64_t *item;
+  Tensor *to[FIELDS] = { NULL };
+  fnn_dataset_field(d, k, &item, &t);
+  int ndim = dataset_shape(d, k, n, shape);
+  to[k] = tensor_new(ndim, shape, t, device_cpu());
+  dataset_fill(d, n, ids, to);
+  return to[k];
+}
+
+void dataset_like (fnn_Dataset *d, const fnn_Dataset *base) {
+  d->nfields = base->nfields;
+  memcpy(d->fields, base->fields, sizeof d->fields);
+  if (base->classes != NULL) d->classes = fnn_retain(base->classes);
+}
+
+int64_t fnn_dataset_class_count (const fnn_Dataset *d) {
+  return d->classes != NULL ? d->classes->n : 0;
+}
+
+const char *fnn_dataset_class (const fnn_Dataset *d, int64_t i) {
+  if (i < 0 || i >= fnn_dataset_class_count(d))
+    fnn_throw(FNN_EARG, "dataset: class %lld of %lld", (long long)i,
+              (long long)fnn_dataset_class_count(d));
+  const char *s = d->classes->text;
+  while (i-- > 0) s += strlen(s) + 1;
+  return s;
+}
+
 /*
 ** {======================================================
 ** Tensors in memory
@@ -81,6 +114,7 @@ static void memory_read (fnn_Dataset *d, int64_t n, const int64_t *ids,
   Tensor *places = fnn_tensor(FNN_I64, 1, &n, ids);
   for (int k = 0; k < d->nfields; k++) {
     Tensor *x = m->x[k], *y = to[k];
+    if (y == NULL) continue;
     Tensor *rows =
         x->dtype == y->dtype ? y : tensor_like_as(y, (fnn_Dtype)x->dtype);
     kernel(x, index_select)(rows, x, places, 1, d->n,
@@ -167,8 +201,7 @@ fnn_Dataset *fnn_subset (fnn_Dataset *base, int64_t n, const int64_t *ids) {
     memcpy(s->ids, ids, (size_t)n * sizeof *ids);
     s->d.n = n;
   }
-  s->d.nfields = base->nfields;
-  memcpy(s->d.fields, base->fields, sizeof s->d.fields);
+  dataset_like(&s->d, base);
   return &s->d;
 }
 

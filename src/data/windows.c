@@ -38,7 +38,7 @@ static void windows_read (fnn_Dataset *d, int64_t n, const int64_t *ids,
                           Tensor *const *to) {
   Windows *w = (Windows *)d;
   for (int k = 0; k < 2; k++)
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n && to[k] != NULL; i++)
       widen((int64_t *)tensor_data(to[k]) + i * w->length, w->ids,
             ids[i] * w->step + k, w->length);
 }

@@ -9,6 +9,9 @@
 ** number.c    decimal numbers, whatever the locale
 ** json.c      JSON, by jansson
 ** safetensors.c, npy.c, idx.c, csv.c, png.c    a format each
+** jpeg.c      JPEG images, where libjpeg is
+** image.c     images, told by their first bytes
+** entries.c   what is in a folder
 ** draw.c      rectangles and text in images; glyphs.c the letters
 ** canvas*.c   what plots are drawn on
 **
@@ -190,6 +193,9 @@ typedef struct Json {
 /* Parses n bytes; name begins the messages.  Throws on a key given twice and
 ** on deep nesting. */
 Json *json_parse (const char *name, const char *text, size_t n);
+/* The same of text that begins on this line of the file. */
+Json *json_parse_line (const char *name, int64_t line, const char *text,
+                       size_t n);
 Json *json_read (const char *path); /* a file of at most 256 MB */
 Json *json_new (void);              /* an empty object */
 /* Compact JSON of j's tree, which lasts until the next call. */
@@ -197,6 +203,22 @@ const char *json_text (Json *j);
 bool json_utf8 (const char *s, size_t n);
 
 /* }====================================================== */
+
+/* What is in a folder, but for names that begin with a dot, in the order of
+** their bytes. */
+typedef struct FolderEntry {
+  char *name;
+  bool folder, file; /* what it is, or leads to */
+  bool link;
+} FolderEntry;
+
+typedef struct Entries {
+  Object o;
+  int64_t n, room;
+  FolderEntry *list;
+} Entries;
+
+Entries *entries_read (const char *path);
 
 /* A whole file of at most 256 MB as u8; and n bytes as a file. */
 Tensor *file_read (const char *path) LENT(file_read);
@@ -308,6 +330,10 @@ fnn_Tensor *npy_read (Reader *r);
 fnn_Tensor *idx_read (Reader *r);
 fnn_Csv *csv_read (Reader *r, const fnn_CsvOptions *o);
 fnn_Png *png_open (Reader *r);
+Tensor *jpeg_read (Reader *r); /* u8 (h, w, 1 or 3) */
+Tensor *image_read (Reader *r, int channels);
+/* An image with that many channels; 0: as it is. */
+Tensor *image_channels (Tensor *x, int channels);
 
 /* Glyphs: a cell of 5 by 9 dots, the last two rows below the line. */
 enum { GLYPH_WIDTH = 5, GLYPH_HEIGHT = 9 };

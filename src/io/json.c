@@ -21,8 +21,9 @@ static FNN_NORETURN void no_memory (const char *name) {
   fnn_throw(FNN_EMEMORY, "%s: out of memory for its JSON", name);
 }
 
-static void check_depth (const char *name, const char *s, size_t n) {
-  int depth = 0, line = 1;
+static void check_depth (const char *name, int64_t line, const char *s,
+                         size_t n) {
+  int depth = 0;
   bool quoted = false;
   for (size_t i = 0; i < n; i++) {
     char c = s[i];
@@ -32,20 +33,26 @@ static void check_depth (const char *name, const char *s, size_t n) {
     else if (!quoted && (c == '[' || c == '{')) depth++;
     else if (!quoted && (c == ']' || c == '}')) depth--;
     if (depth > DEPTH_MAX)
-      fnn_throw(FNN_EFORMAT, "%s:%d: nested deeper than %d", name, line,
-                DEPTH_MAX);
+      fnn_throw(FNN_EFORMAT, "%s:%lld: nested deeper than %d", name,
+                (long long)line, DEPTH_MAX);
   }
 }
 
 Json *json_parse (const char *name, const char *text, size_t n) {
+  return json_parse_line(name, 1, text, n);
+}
+
+Json *json_parse_line (const char *name, int64_t line, const char *text,
+                       size_t n) {
   json_error_t e;
-  check_depth(name, text, n);
+  check_depth(name, line, text, n);
   Json *j = object_new(&tree_type, sizeof(Json));
   j->root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &e);
   if (j->root == NULL && json_error_code(&e) == json_error_out_of_memory)
     no_memory(name);
   if (j->root == NULL)
-    fnn_throw(FNN_EFORMAT, "%s:%d:%d: %s", name, e.line, e.column, e.text);
+    fnn_throw(FNN_EFORMAT, "%s:%lld:%d: %s", name,
+              (long long)(line - 1 + e.line), e.column, e.text);
   return j;
 }
 

@@ -213,33 +213,11 @@ const char *fnn_png_text (const fnn_Png *p, int i, const char **key) {
 
 /* }====================================================== */
 
-/* One pixel of from channels as to channels. */
-static void convert (const uint8_t *x, int from, uint8_t *y, int to) {
-  bool colour = from >= 3;
-  uint8_t alpha = from % 2 == 0 ? x[from - 1] : 255;
-  if (to <= 2)
-    y[0] = colour
-               ? (uint8_t)((299 * x[0] + 587 * x[1] + 114 * x[2] + 500) / 1000)
-               : x[0];
-  else
-    for (int i = 0; i < 3; i++) y[i] = x[colour ? i : 0];
-  if (to % 2 == 0) y[to - 1] = alpha;
-}
-
 Tensor *fnn_png_image (fnn_Png *p, int channels) {
-  Tensor *x = p->image;
-  int from = (int)x->shape[2];
   if (channels < 0 || channels > 4)
     fnn_throw(FNN_EARG, "png_image: channels must be 0 to 4 (got %d)",
               channels);
-  if (channels == 0 || channels == from) return x;
-  Tensor *y = tensor_new(3, (int64_t[]){ x->shape[0], x->shape[1], channels },
-                         FNN_U8, device_cpu());
-  const uint8_t *px = tensor_data(x);
-  uint8_t *py = tensor_data(y);
-  for (int64_t i = 0; i < x->shape[0] * x->shape[1]; i++)
-    convert(px + i * from, from, py + i * channels, channels);
-  return y;
+  return image_channels(p->image, channels);
 }
 
 /*

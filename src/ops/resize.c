@@ -28,6 +28,7 @@ static void interpolate_back (Node *n, Tensor *gy) {
   Resize r = { .h = { 1, 1, 1 },
                .mode = (fnn_Interpolation)n->i[0],
                .align_corners = n->i[1],
+               .antialias = n->i[2],
                .back = true };
   set_planes(&r, gy);
   for (int d = 2; d < ndim; d++)
@@ -52,7 +53,8 @@ static ResizeAxis axis_of (const Tensor *x, int d, const int64_t *size,
 }
 
 Tensor *fnn_interpolate (Tensor *x, const int64_t *size, const double *scale,
-                         fnn_Interpolation mode, bool align_corners) {
+                         fnn_Interpolation mode, bool align_corners,
+                         bool antialias) {
   static const Rule rule = { "interpolate", interpolate_back };
   x = autocast_wide(x);
   tensor_check_float("interpolate", x);
@@ -65,10 +67,14 @@ Tensor *fnn_interpolate (Tensor *x, const int64_t *size, const double *scale,
     fnn_throw(FNN_EARG, "interpolate: expected a size or a scale factor");
   if (align_corners && mode == FNN_NEAREST)
     fnn_throw(FNN_EARG, "interpolate: nearest has no corners to align");
+  if (antialias && (mode == FNN_NEAREST || x->ndim != 4 || align_corners))
+    fnn_throw(FNN_EARG, "interpolate: antialias is for bilinear and bicubic, "
+                        "without align_corners");
   int64_t shape[FNN_MAXDIM] = { x->shape[0], x->shape[1] };
   Resize r = { .h = { 1, 1, 1 },
                .mode = mode,
-               .align_corners = align_corners };
+               .align_corners = align_corners,
+               .antialias = antialias };
   for (int d = 2; d < x->ndim; d++) {
     ResizeAxis a = axis_of(x, d, size, scale);
     *axis_at(&r, x, d) = a;
@@ -83,6 +89,7 @@ Tensor *fnn_interpolate (Tensor *x, const int64_t *size, const double *scale,
   if (n == NULL) return y;
   n->i[0] = mode;
   n->i[1] = align_corners;
+  n->i[2] = antialias;
   for (int d = 2; d < x->ndim; d++) n->a[d - 2] = axis_at(&r, x, d)->scale;
   return y;
 }

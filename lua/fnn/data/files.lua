@@ -1,10 +1,14 @@
--- files.lua - datasets from files: CSV, npy, IDX; and the embedded digits.
-local fnn, load = ...
+-- files.lua - datasets from files: CSV, npy, IDX, folders of images; and the
+-- embedded digits.
+local fnn, load, internals = ...
 local data, io = fnn.data, fnn.io
 local options = load "data/options"
 -- What C lends to this file and scripts do not see.
 local digits_bytes = data.digits_bytes
 data.digits_bytes = nil
+local image_folder = data.image_folder
+internals.jsonl = data.jsonl  -- for sources.lua
+data.image_folder, data.jsonl = nil, nil
 
 local math_type, pairs, tostring = math.type, pairs, tostring
 local raise, check = options.raise, options.check
@@ -61,9 +65,10 @@ function data.from_npy(x, y)
   return data.TensorDataset(inputs, targets)
 end
 
--- data.from_idx(images, labels): u8 images (n, h, w), read as f32 0 .. 1 of
--- shape (1, h, w), and their class ids.
-function data.from_idx(images, labels)
+-- data.from_idx(images, labels, { flatten = }): u8 images (n, h, w), read as
+-- f32 0 .. 1 of shape (1, h, w), or (h * w), and their class ids.
+function data.from_idx(images, labels, opts)
+  local o = check("from_idx", opts, { flatten = false })
   local x, y = io.read_idx(images), io.read_idx(labels)
   if x:ndim() ~= 3 or x:dtype() ~= "u8" then
     raise("%s: expected images: bytes (n, h, w), got %s of %d dimensions",
@@ -76,8 +81,25 @@ function data.from_idx(images, labels)
   if #y ~= #x then
     raise("%s has %d images, %s has %d labels", images, #x, labels, #y)
   end
-  return data.TensorDataset(
-    { x:unsqueeze(2), dtype = "f32", scale = 1 / 255 }, y:to "i64")
+  x = o.flatten and x:reshape(#x, x:size(2) * x:size(3)) or x:unsqueeze(2)
+  return data.TensorDataset({ x, dtype = "f32", scale = 1 / 255 },
+                            y:to "i64")
+end
+
+local folder_options = { size = false, gray = false, one_hot = false }
+local folder_types = { size = "table" }
+
+-- data.ImageFolder(path, { size = { h, w }, gray =, one_hot = }): a class a
+-- folder, whose names are in the dataset's classes.
+function data.ImageFolder(path, opts)
+  local o = check("ImageFolder", opts, folder_options, folder_types)
+  local size = o.size or {}
+  if o.size and (#size ~= 2 or math_type(size[1]) ~= "integer"
+                 or math_type(size[2]) ~= "integer") then
+    raise "ImageFolder: option 'size': expected { height, width }"
+  end
+  return image_folder(path, { h = size[1], w = size[2], gray = o.gray,
+                              one_hot = o.one_hot })
 end
 
 -- data.digits(): the 1797 handwritten digits of the UCI Machine Learning

@@ -140,6 +140,20 @@ end
 Loader.epoch = epoch
 methods.epoch = epoch
 
+-- loader:skip(n): leaves out up to n batches; returns how many.
+local function skip(self, n)
+  if math_type(n) ~= "integer" or n < 0 then
+    raise("DataLoader: skip: expected how many batches, got %s", tostring(n))
+  end
+  local at, done = self:cursor()
+  n = min(n, #self - done)
+  if n > 0 then self:start(at, done + n) end
+  return n
+end
+
+Loader.skip = skip
+methods.skip = skip
+
 -- {======================================================
 -- State: the next batch that the loop has not been given, whatever is read
 -- ahead, and what decides which items are in it.

@@ -23,8 +23,9 @@ data.digits() -> Dataset
   1797 real handwritten digits of 8 by 8 pixels, (1, 8, 8) from 0 to 1, and
   their labels. In the library.
 
-data.from_idx(images: string, labels: string) -> Dataset
+data.from_idx(images: string, labels: string, options?: table) -> Dataset
   Two IDX files, plain or .gz, as MNIST has them: images (1, h, w) from 0 to 1.
+  flatten: boolean = false    rows of h * w instead
 
 data.mnist(which: string, options?: table) -> Dataset, string[]
   The 60,000 handwritten digits of MNIST for "train", or 10,000 for "test":
@@ -70,8 +71,9 @@ data.order(n: integer, seed: integer, epoch: integer) -> Tensor
 Dataset:fields() -> table[]
   The shape and dtype of each field of an item.
 
-Dataset:items(ids: Tensor|integer[]) -> Tensor, Tensor
-  The items with these ids as a batch, a tensor a field.
+Dataset:items(ids: Tensor|integer[], field?: integer) -> Tensor, Tensor
+  The items with these ids as a batch, a tensor a field; or that field alone,
+  without reading the others.
 
 Dataset:all() -> Tensor, Tensor
   All items as one batch.

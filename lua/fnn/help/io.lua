@@ -33,6 +33,15 @@ io.read_png(path: string, options?: table) -> Tensor, table
   An image, u8 (height, width, channels), and its texts by name.
   channels: integer = 0    1 grey, 2 with alpha, 3 RGB, 4 RGBA; 0 as it is
 
+io.read_image(path: string, options?: table) -> Tensor
+  An image in PNG or JPEG, u8 (height, width, channels). A JPEG image is turned
+  upright, as its Exif data say, and CMYK becomes RGB; a file that ends early or
+  is damaged is an error.
+  channels: integer = 0    1 grey, 2 with alpha, 3 RGB, 4 RGBA; 0 as it is
+
+io.has_jpeg() -> boolean
+  Whether this build reads JPEG, by libjpeg.
+
 io.write_png(path: string, image: Tensor, texts?: table)
   Writes u8 (height, width) or (height, width, channels).
 

@@ -147,6 +147,8 @@ Tensor:interpolate(options: table) -> Tensor
   mode: string = "nearest"            or "linear" (signals), "bilinear",
                                       "bicubic" (images)
   align_corners: boolean = false      the outermost centres meet, not the edges
+  antialias: boolean = false          a smaller image is made of all pixels, as
+                                      Pillow makes it; bilinear and bicubic
 
 Tensor:pixel_shuffle(factor: integer) -> Tensor
   Channels as pixels: (..., c * factor^2, h, w) to (..., c, h * factor,

@@ -151,8 +151,10 @@ local Upsample = nn.module "Upsample"
 local modes = { nearest = true, linear = true, bilinear = true,
                 bicubic = true }
 local upsample_options = { size = false, scale_factor = false,
-                           mode = "nearest", align_corners = false }
-local upsample_order = { "size", "scale_factor", "mode", "align_corners" }
+                           mode = "nearest", align_corners = false,
+                           antialias = false }
+local upsample_order = { "size", "scale_factor", "mode", "align_corners",
+                         "antialias" }
 
 local function check_scale (v)
   local ok = type(v) == "number" and v > 0
@@ -182,6 +184,7 @@ function Upsample:init (options, ...)
                 type(o.size) == "table" and #o.size == 1 and 1 or 2, 1)
   else check_scale(o.scale_factor) end
   check_boolean("Upsample", "align_corners", o.align_corners)
+  check_boolean("Upsample", "antialias", o.antialias)
   if o.align_corners and o.mode == "nearest" then
     raise("Upsample: mode 'nearest' has no corners to align")
   end

@@ -123,9 +123,12 @@ for _, o in ipairs {
   { mode = "bilinear", size = { 7, 9 }, align_corners = true },
   { mode = "bicubic", scale_factor = 2 },
   { mode = "bicubic", size = { 3, 7 }, align_corners = true },
+  { mode = "bilinear", size = { 2, 3 }, antialias = true },
+  { mode = "bicubic", size = { 3, 2 }, antialias = true },
 } do
   both("interpolate", o.mode .. (o.scale_factor and ", scale_factor" or "") ..
-       (o.align_corners and ", align_corners" or ""), { { 2, 2, 4, 4 } },
+       (o.align_corners and ", align_corners" or "") ..
+       (o.antialias and ", antialias" or ""), { { 2, 2, 4, 4 } },
        function(x) return x:interpolate(o) end, across)
 end
 both("interpolate", "linear", { { 2, 3, 4 } },
