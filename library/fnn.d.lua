@@ -3378,6 +3378,10 @@ function Optimizer:state_dict() end
 ---@return fnn.Optimizer
 function Optimizer:load_state_dict(state) end
 
+---Raises what load_state_dict would, and changes nothing.
+---@param state table
+function Optimizer:check_state_dict(state) end
+
 ---Writes state_dict as a safetensors file, whole or not at all.
 ---@param path string
 ---@return fnn.Optimizer
@@ -3475,8 +3479,10 @@ function Optimizer:gradients_are_finite() end
 ---@return table
 function fnn.optim.GradScaler(options) end
 
----A function that gives the optimizer the rate of a step, and returns it. Groups
----keep the ratios of their rates; the largest is the schedule's.
+---What is called with a step: it gives the optimizer the rate of that step, and
+---returns it. Groups keep the ratios of their rates; the largest is the
+---schedule's. s:state_dict() and s:load_state_dict(state) keep the ratios, which
+---the rates no longer tell once all are 0, and what a schedule with state has.
 ---@param opt fnn.Optimizer
 ---@param schedule function
 ---@return function
@@ -3811,6 +3817,20 @@ function Loader:start(epoch, batch) end
 ---@return integer
 function Loader:cursor() end
 
+---The cursor, and what decides which items a batch has: how many there are,
+---batch_size, seed, shuffle, drop_last. What was read ahead is not in it.
+---@return table
+function Loader:state_dict() end
+
+---Goes to that cursor; raises for a loader whose batches have other items.
+---@param state table
+---@return fnn.Loader
+function Loader:load_state_dict(state) end
+
+---Raises what load_state_dict would, and changes nothing.
+---@param state table
+function Loader:check_state_dict(state) end
+
 ---Trains the model and returns what was seen in each epoch that ran to its end:
 ---tables of epoch, loss, lr, val_loss and the metrics by their names, those of
 ---the validation as val_NAME. The loss is a mean over the items, a metric is of
@@ -3855,7 +3875,8 @@ function Loader:cursor() end
 ---log: table                     what has scalar(name, value, step):
 ---                               fnn.log.tensorboard(folder)
 ---log_every: integer             steps between two batch_loss in it
----verbose: boolean|function      a line an epoch on stderr, or to a function
+---verbose: boolean|function      a line an epoch on the program's stderr (the
+---                               log of another host), or to a function
 ---device: string                 where model and batches go; if left out,
 ---                               batches go to where the model is
 ---progress: boolean = true       whether the program's bar is shown
@@ -3888,6 +3909,94 @@ function History:column(name) end
 ---@param options? table
 ---@return table
 function fnn.evaluate(model, data, options) end
+
+---Writes a run that is to go on: what state has by name. Models, optimizers,
+---averages, schedulers, schedules with state, GradScalers and loaders are kept
+---by their state_dict, generators and tensors as they are, and plain values (a
+---step, the sizes of the model) as JSON; the default generator, of which dropout
+---draws, too. A loader's state is the next batch that it gives, whatever it has
+---read ahead; anything with start and cursor, as a source of batches, is kept by
+---its cursor. The file is the old one or the whole new one, whenever the
+---process is killed. What is written is never gathered: it takes the memory of
+---the largest tensor at most.
+---@param path string
+---@param state table
+function fnn.save_training(path, state) end
+
+---Fills the models, optimizers and so on in state from such a file, each by its
+---name, and the default generator; returns the plain values, which state leaves
+---out, and the tensors that nothing was given for. A file of weights alone is
+---refused. All is checked before anything is changed: when an entry does not fit
+---(a name, a shape, another kind of optimizer, a loader with other batches)
+---everything is as it was. An object of your own needs state_dict and
+---load_state_dict; its check_state_dict(state), if it has one, raises for what
+---does not fit; without one its load_state_dict comes before the others', and
+---takes back its own state_dict when something fails.
+---partial: boolean = false   leaves what state does not name, and the generator
+---@param path string
+---@param state? table
+---@param options? table
+---@return table
+function fnn.load_training(path, state, options) end
+
+---What is in a folder, which is made if it is not there. Temporary files of
+---saves that were killed are removed. A damaged file is passed over with a
+---warning. #cp is how many there are.
+---keep: integer = 3       how many of the last steps are kept
+---best: string            the value by which one is the best, and kept as well:
+---                        "val_loss"; it is read from the files, also by a new
+---                        process; a save without it, or of nan, is no best
+---mode: string = "min"    or "max": which of two values is better
+---@param folder string
+---@param options? table
+---@return fnn.Checkpoints
+function fnn.checkpoints(folder, options) end
+
+---@class fnn.Checkpoints
+local Checkpoints = {}
+
+---Saves the run as fnn.save_training does, with plain values beside it, of which
+---step is one that must be there (in either); then removes what is not to be
+---kept. Returns the path. A step that is before the last one raises: that is
+---another run.
+---@param state table
+---@param values? table
+---@return string
+function Checkpoints:save(state, values) end
+
+---Fills state from the newest file, as fnn.load_training does, and returns the
+---plain values; nil in a folder without one. Plain values in state are
+---overlooked, so that the same table serves to save.
+---@param state table
+---@param options? table
+---@return table
+function Checkpoints:resume(state, options) end
+
+---The path of the file with the highest step, and its plain values; or nil.
+---@return string
+---@return table
+function Checkpoints:latest() end
+
+---The same of the best one; of several that are as good, the first.
+---@return string
+---@return table
+function Checkpoints:best() end
+
+---The paths of all, by rising steps.
+---@return string[]
+function Checkpoints:list() end
+
+---Lets the script end by itself what Ctrl-C would break off: at the next Ctrl-C
+---f is called once, between two instructions of Lua (an op that runs is done
+---first), and the script goes on. f takes a note, `stop = true`, by which the
+---loop ends where it has something whole to save. A second Ctrl-C ends the
+---process. nil for f takes it back; the function that was there before is
+---returned, nil if it has been called. In a host's state f answers to the token
+---with which the host cancels work: the first time it is called instead, the
+---second time work is cancelled. In Lua's own program Ctrl-C is Lua's.
+---@param f function
+---@return function
+function fnn.on_interrupt(f) end
 
 fnn.metrics = {}
 
@@ -4065,26 +4174,6 @@ function MetricStream:state_dict() end
 ---Goes on from there.
 ---@param state table
 function MetricStream:load_state_dict(state) end
-
----Writes a run that is to go on: what state has by name. Models, optimizers,
----averages, schedules with state and GradScalers are kept by their state_dict,
----generators and tensors as they are, and plain values (a step, the sizes of the
----model) as JSON; the default generator too. The file is the old one or the
----whole new one.
----@param path string
----@param state table
-function fnn.save_training(path, state) end
-
----Fills the models, optimizers and so on in state from such a file, each by its
----name, and the default generator; returns the plain values, which state leaves
----out, and the tensors that nothing was given for. A file of weights alone is
----refused. When one does not fit, those whose names sort before it are filled.
----partial: boolean = false   leaves what state does not name, and the generator
----@param path string
----@param state? table
----@param options? table
----@return table
-function fnn.load_training(path, state, options) end
 
 ---A function that does what f does. On the CPU it is f. On a card it calls f
 ---the first times, then records a call, and from then on replays it: f itself

@@ -58,6 +58,7 @@ typedef struct Lib {
   bool scoped;           /* an fnn.scope is open */
   fnn_Status status;     /* of the last error raised */
   bool raised;           /* a callback's error value is on the stack */
+  bool listens;          /* a script's handler waits for an interrupt */
   struct Slot_ *dropped; /* slots whose values can go */
 } Lib;
 
@@ -319,6 +320,22 @@ void push_module_place (lua_State *L);
 
 /* }====================================================== */
 
+/*
+** {======================================================
+** Interrupts (linterrupt.c)
+** =======================================================
+*/
+
+/* Lets L call the handler before its next instruction, if the token was
+** asked. */
+void interrupt_notice (lua_State *L, Lib *lib);
+/* Calls it now; whether there was one to call.  May raise. */
+bool interrupt_call (lua_State *L, Lib *lib);
+/* Forgets that the token was asked: the handler waits on. */
+void interrupt_forget (Lib *lib);
+
+/* }====================================================== */
+
 /* Whether the script's code that called is part of a finalizer (__gc). */
 bool in_finalizer (lua_State *L);
 /* Runs a full collection, unless the host has stopped the collector or a
@@ -348,10 +365,12 @@ void open_clip (lua_State *L);
 void open_data (lua_State *L);
 void open_io (lua_State *L);
 void open_text (lua_State *L);
+void open_interrupt (lua_State *L);
 void open_file (lua_State *L);
 
-/* Pushes what graph_step.lua needs of the engine. */
+/* Push what graph_step.lua needs of the engine, and checkpoints.lua. */
 void push_capture (lua_State *L);
+void push_folder (lua_State *L);
 
 /* The values of a tensor as text. */
 int tensor_tostring (lua_State *L);

@@ -31,6 +31,7 @@ static int lib_gc (lua_State *L) {
   if (lib->context == NULL) return 0;
   fnn_Context *before = fnn_use(lib->context);
   slots_flush(L, lib);
+  if (lib->listens) cancel_arm(lib->context->cancel, false);
   fnn_use(before == lib->context ? NULL : before);
   fnn_close(lib->context);
   lib->context = NULL;
@@ -171,6 +172,20 @@ static int tensor_version (lua_State *L) {
   return 1;
 }
 
+/* warn(text): to the host's log */
+static int host_warning (lua_State *L) {
+  const char *text = luaL_checkstring(L, 1);
+  guard(L, fnn_report(FNN_WARNING, "%s", text));
+  return 0;
+}
+
+/* tell(text): the same, of what was asked for */
+static int host_info (lua_State *L) {
+  const char *text = luaL_checkstring(L, 1);
+  guard(L, fnn_report(FNN_INFO, "%s", text));
+  return 0;
+}
+
 /* namespace(t, name): t, with try_ forms of its functions */
 static int make_namespace (lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
@@ -185,16 +200,20 @@ static const luaL_Reg internal_functions[] = {
   { "getenv", get_variable },
   { "namespace", make_namespace },
   { "version", tensor_version },
+  { "tell", host_info },
+  { "warn", host_warning },
   { NULL, NULL },
 };
 
 static void push_internals (lua_State *L) {
-  lua_createtable(L, 0, KINDS + 6);
+  lua_createtable(L, 0, KINDS + 8);
   addfunctions(L, internal_functions);
   push_nn(L);
   lua_setfield(L, -2, "nn");
   push_capture(L);
   lua_setfield(L, -2, "capture");
+  push_folder(L);
+  lua_setfield(L, -2, "folder");
   for (int k = 0; k < KINDS; k++) {
     pushmethods(L, (Kind)k);
     lua_setfield(L, -2, class_names[k]);
@@ -297,6 +316,7 @@ static int open_parts (lua_State *L) {
   open_io(L);
   open_file(L);
   open_text(L);
+  open_interrupt(L);
   open_scripts(L);
   return 1;
 }

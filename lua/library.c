@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "embed.h"
-#include "fnnlib.h"
+#include "lbox.h"
 #include "program.h"
 
 static void apply (lua_State *L, const char *function) {
@@ -17,10 +17,15 @@ static void apply (lua_State *L, const char *function) {
   lua_call(L, 1, 0);
 }
 
-/* Warnings of the library are for whoever runs the script; the rest is not. */
+/* Warnings of the library, and what a script has asked for, are for whoever
+** runs it; the rest is not. */
 static void show_log (void *ud, fnn_Level level, const char *text) {
   char line[1024];
   (void)ud;
+  if (level == FNN_INFO) {
+    progress_end();
+    fprintf(stderr, "%s\n", text);
+  }
   if (level != FNN_WARNING) return;
   snprintf(line, sizeof line, "warning: %s", text);
   call_message(line);
@@ -114,10 +119,16 @@ static void poll (void *ud) {
   fnn_poll();
 }
 
+bool library_interrupt (lua_State *L) {
+  Lib *lib = findlib(L);
+  return lib != NULL && lib->context != NULL && interrupt_call(L, lib);
+}
+
 bool library_uncancel (lua_State *L) {
-  fnn_Context *context = fnn_tocontext(L);
-  if (context == NULL) return true;
-  fnn_Context *before = fnn_use(context);
+  Lib *lib = findlib(L);
+  if (lib == NULL || lib->context == NULL) return true;
+  interrupt_forget(lib);
+  fnn_Context *before = fnn_use(lib->context);
   bool set = fnn_pcall(poll, NULL) == FNN_ECANCEL;
   fnn_use(before);
   return set;

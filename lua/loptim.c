@@ -378,11 +378,11 @@ static void read_state (lua_State *L, const fnn_Optimizer *o, int i,
   }
 }
 
-/* opt:_load(states): takes back what _states gave. */
-static int optimizer_load (lua_State *L) {
-  fnn_Optimizer *o = checkoptimizer(L, 1);
+/* Reads the list at 2 into a userdata that is pushed; *n is its length. */
+static fnn_OptimizerState *checkstates (lua_State *L, const fnn_Optimizer *o,
+                                        int *length) {
   luaL_checktype(L, 2, LUA_TTABLE);
-  int n = (int)lua_rawlen(L, 2);
+  int n = *length = (int)lua_rawlen(L, 2);
   size_t size = (size_t)(n + 1) * sizeof(fnn_OptimizerState);
   fnn_OptimizerState *s = memset(lua_newuserdatauv(L, size, 0), 0, size);
   for (int i = 0; i < n; i++) {
@@ -390,7 +390,24 @@ static int optimizer_load (lua_State *L) {
     read_state(L, o, i, &s[i]);
     lua_pop(L, 1);
   }
+  return s;
+}
+
+/* opt:_load(states): takes back what _states gave. */
+static int optimizer_load (lua_State *L) {
+  int n;
+  fnn_Optimizer *o = checkoptimizer(L, 1);
+  const fnn_OptimizerState *s = checkstates(L, o, &n);
   guard(L, fnn_optimizer_load(o, n, s));
+  return 0;
+}
+
+/* opt:_check(states): raises unless _load would take them. */
+static int optimizer_check (lua_State *L) {
+  int n;
+  fnn_Optimizer *o = checkoptimizer(L, 1);
+  const fnn_OptimizerState *s = checkstates(L, o, &n);
+  guard(L, fnn_optimizer_check(o, n, s));
   return 0;
 }
 
@@ -420,6 +437,7 @@ static const luaL_Reg methods[] = {
   { "parameters", optimizer_parameters },
   { "_states", optimizer_states },
   { "_load", optimizer_load },
+  { "_check", optimizer_check },
   { NULL, NULL },
 };
 

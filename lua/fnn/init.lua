@@ -51,6 +51,7 @@ later(fnn.metrics, "metrics", [[
 ]])
 later(fnn, "fit", "fit evaluate")
 later(fnn, "training", "save_training load_training")
+later(fnn, "checkpoints", "checkpoints")
 later(fnn, "network", "Network")
 later(fnn.text, "text/generate", "generate stream Decoder")
 later(fnn.text, "text/beam", "BeamSearch")

@@ -26,7 +26,7 @@ local manual = {}
 
 local subjects = {
   "tensor", "shape", "ops", "reduce", "random", "grad", "memory", "nn", "norms",
-  "attention", "recurrent", "losses", "optim", "data", "fit", "metrics",
+  "attention", "recurrent", "losses", "optim", "data", "fit", "runs", "metrics",
   "train", "network", "text", "io", "program"
 }
 

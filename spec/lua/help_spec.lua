@@ -41,6 +41,10 @@ local function classes()
   found.History = { column = fnn.fit(fnn.nn.Linear(1, 1), { one, one }, {
     epochs = 0, loss = fnn.nn.mse }).column }
   found.Decoder = getmetatable(fnn.text.Decoder(print)).__index
+  local folder = os.tmpname()
+  os.remove(folder)
+  found.Checkpoints = getmetatable(fnn.checkpoints(folder)).__index
+  os.remove(folder)
   found.KvCache = getmetatable(fnn.nn.KvCache { length = 1 }).__index
   for _, name in ipairs { "Transformer", "VisionTransformer" } do
     found[name] = {}

@@ -1,21 +1,5 @@
--- train.lua - help on runs in files, and steps that a card replays.
+-- train.lua - help on steps that a card replays.
 return [[
-# A run in a file
-
-fnn.save_training(path: string, state: table)
-  Writes a run that is to go on: what state has by name. Models, optimizers,
-  averages, schedules with state and GradScalers are kept by their state_dict,
-  generators and tensors as they are, and plain values (a step, the sizes of the
-  model) as JSON; the default generator too. The file is the old one or the
-  whole new one.
-
-fnn.load_training(path: string, state?: table, options?: table) -> table
-  Fills the models, optimizers and so on in state from such a file, each by its
-  name, and the default generator; returns the plain values, which state leaves
-  out, and the tensors that nothing was given for. A file of weights alone is
-  refused. When one does not fit, those whose names sort before it are filled.
-  partial: boolean = false   leaves what state does not name, and the generator
-
 # Steps that a card replays
 
 A small model's step takes a card less time than it takes the host to ask for
