@@ -282,7 +282,7 @@ describe("fnn.fit in a folder of fnn.checkpoints", function()
       print(history.stopped, #history, history.steps, also)
     ]]
     local command = table.concat({ shell.FNN, script, folder .. "/c" }, " ")
-    local out, errors, status = shell.run(command .. " interrupted")
+    local out, errors = shell.run(command .. " interrupted")
     assert.matches("^interrupted\t1\t13\t1\n$", out)
     assert.matches("^epoch 1 of 3  loss [%d.e-]+  %d+%.%d s\n$", errors)
     out = shell.run(command)
