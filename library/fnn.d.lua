@@ -1252,9 +1252,15 @@ function fnn.no_grad(f, ...) end
 ---@return any
 function fnn.enable_grad(f, ...) end
 
----Calls f with the arguments and returns its results. A backward inside looks
----at each gradient and raises at the first that is infinite or not a number,
----with the name of the operation that made it. Slow: for finding a fault.
+---Calls f with the arguments and returns its results. Inside, each operation
+---looks at its result, also in no_grad and where it writes in place, and each
+---backward at the gradients that it gives; the first that is not finite raises.
+---The error names the operation, the line of the script that called it and the
+---module it is in, shapes, how many elements are nan or inf and where the first
+---is, and whether they were made there or came in with an input. -inf may be
+---filled in and may come in, as it does in masks. What happens in a step that
+---is being recorded (fnn.graph_step) is not looked at. Slow: for finding a
+---fault.
 ---@param f function
 ---@param ... any
 ---@return any
@@ -4451,18 +4457,6 @@ function fnn.io.read_png(path, options) end
 ---@param texts? table
 function fnn.io.write_png(path, image, texts) end
 
----Writes a PNG of images (n, height, width) or (n, channels, height, width),
----floats from 0 to 1 or bytes, side by side with texts under them.
----labels: table|Tensor    a text or number for each
----wrong: table            true, or what it should be, for those to mark in red
----columns: integer        how many in a row
----scale: integer          how many times larger than they are
----title: string           a line above all
----@param path string
----@param images fnn.Tensor
----@param options? table
-function fnn.io.write_grid(path, images, options) end
-
 ---A whole file.
 ---@param path string
 ---@return string
@@ -4539,16 +4533,227 @@ function Safetensors:read(name) end
 ---@return table
 function Safetensors:metadata() end
 
----Reads the options of a script, `--name value` or `--name=value`, from a list
----of words such as arg: a table as defaults, with what the words say. An option
----whose default is false has no value and becomes true; a number as default
----wants a number. Each script also has `--device NAME`, which becomes the
----default device; the table's device is its name in full. An unknown option
----raises and names the nearest.
----@param list? string[]
----@param defaults table
+---Reads the command line of the script: the global arg, or a list of words. The
+---table has the value of each option by its name, its default where none is
+---given. `--name value`, `--name=value`, `name=value` and, for options with
+---short, `-n value` are the same; a dash in a name is as good as `_`. A word
+---`--` ends the options.
+---
+---The spec: what the script does, if it is said, then `{ name, default, text }`
+---for each option. The default's type is that of the value: an integer, a
+---number, a string, a boolean (`--name`, `--no-name`) or a list of what may be
+---chosen, the first if nothing is said. Without a default it is a string, or
+---what type says, and nil unless given. Other keys of an option:
+---required: boolean     raises if it is not given; it has no default
+---short: string         a letter: -e
+---min: number           the least that is taken
+---max: number           the most
+---type: string          "integer", "number" or "string"
+---value: string         what stands for the value in the help: "FILE"
+---The key words of the spec says which words without dashes there may be, "IN
+---OUT", "FILE...", "[FILE...]"; they are at 1 and on. Without it such a word
+---is wrong.
+---
+---Every script has `--device`, `--threads` and `--seed`, which take effect at
+---once (see fnn.set_default_device, fnn.threads, fnn.manual_seed); device,
+---threads and seed in the table tell what is in force. A spec that lists them
+---gives them defaults. `--help` prints the options and ends the script with 0,
+---by os.exit of the host. `--completion bash`, `zsh` or `fish` prints what
+---makes that shell complete the options: `eval "$(./train.lua --completion
+---bash)"`.
+---
+---A wrong word raises an object whose tostring is one line: interpreters print
+---it without a traceback and end with 1, a host may catch it. With a list of
+---words that is not arg nothing is printed or ended: a wrong word raises a
+---string, and for `--help` and `--completion` the results are nil and the text.
+---@param spec table
+---@param words? string[]
 ---@return table
-function fnn.arguments(list, defaults) end
+function fnn.cli(spec, words) end
+
+fnn.plot = {}
+
+---Lines through numbers: plot.lines { train, { y = val, label = "val" } }. A
+---series is a list, a tensor (n), or { x =, y =, label =, color =, width =,
+---dash =, shape =, size =, alpha = }; x counts from 1 without.
+---title: string       above
+---xlabel: string      below the x axis
+---ylabel: string      beside the y axis
+---xscale: string = "linear"    or "log", where numbers up to 0 are gaps
+---yscale: string = "linear"    or "log"
+---xlim: table         { low, high } that the axis shows
+---ylim: table         { low, high }
+---width: integer = 800     pixels
+---height: integer = 500    pixels
+---@param series table
+---@return fnn.Plot
+function fnn.plot.lines(series) end
+
+---Points: a series is { x =, y =, label =, color =, size =, shape =, alpha = }
+---or a tensor (n, 2). Options as of lines, and
+---background: table    { matrix, extent = { x0, x1, y0, y1 }, colors = } drawn
+---                     behind, row 1 at y0: numbers, or ids of the series
+---shape, of a series: circle, square, triangle, diamond, cross or plus.
+---@param series table
+---@return fnn.Plot
+function fnn.plot.scatter(series) end
+
+---How many of the numbers of each series lie in each of equal bins. Options as
+---of lines, and
+---bins: integer       how many; without, about 2 n^(1/3) with round ends
+---labels: string[]    a name for each series
+---density: boolean    as shares, of an area of 1
+---@param values table
+---@return fnn.Plot
+function fnn.plot.histogram(values) end
+
+---Images (n, height, width) or (n, channels, height, width), floats from 0 to 1
+---or bytes, side by side with texts under them: plot.images { x, labels = ids }.
+---labels: table|Tensor    a text or number for each
+---wrong: table        true, or what it should be, for those to mark in red
+---columns: integer    how many in a row
+---scale: integer      how many times larger than they are
+---title: string       above
+---width: integer      pixels; images are made smaller to fit
+---height: integer     pixels
+---@param images table
+---@return fnn.Plot
+function fnn.plot.images(images) end
+
+---A matrix of counts (true class, predicted class), as metrics.confusion makes;
+---colors are shares of the row.
+---classes: string[]   names of the classes; without, their ids
+---title: string       above
+---xlabel: string = "predicted"    below
+---ylabel: string = "true"         beside
+---colors: string = "blues"        as of heatmap
+---width: integer      pixels
+---height: integer     pixels
+---@param counts table
+---@return fnn.Plot
+function fnn.plot.confusion(counts) end
+
+---A matrix (rows, columns) as colors: weights, attention. Row 1 is at the top;
+---with extent at y0, the bottom.
+---xlabels: string[]   names of the columns
+---ylabels: string[]   names of the rows
+---extent: table       { x0, x1, y0, y1 } that it covers, for axes of numbers
+---colors: string = "viridis"    "diverging" around 0, "blues" or "grey"
+---range: table        { low, high } that the ends of the colors stand for
+---values: boolean     whether numbers are written into the cells
+---title: string       above
+---xlabel: string      below
+---ylabel: string      beside
+---width: integer      pixels
+---height: integer     pixels
+---@param matrix table
+---@return fnn.Plot
+function fnn.plot.heatmap(matrix) end
+
+---Several plots in one picture: plot.grid { a, b, c, columns = 2 }.
+---columns: integer    how many in a row
+---title: string       above all
+---width: integer      pixels of all
+---height: integer     pixels of all
+---@param plots table
+---@return fnn.Plot
+function fnn.plot.grid(plots) end
+
+---@class fnn.Plot
+local Plot = {}
+
+---Writes a PNG, drawn by cairo where it is installed.
+---plain: boolean = false    drawn without cairo
+---@param path string
+---@param options? table
+function Plot:save(path, options) end
+
+---Prints it, to the terminal or to what has a method write: braille dots, blocks
+---in colors or shades, a table; in kitty, Ghostty, iTerm2 and WezTerm the
+---picture itself. Colors only on a terminal, and not where NO_COLOR is set.
+---width: integer      columns; without, the terminal's, or 80
+---height: integer     lines, of lines and points 20
+---color: boolean|string = "auto"      true, false, "256" or "true" (24 bits)
+---picture: boolean|string = "auto"    false, "kitty" or "iterm"
+---@param file? userdata
+---@param options? table
+function Plot:print(file, options) end
+
+---The picture, u8 (height, width, 3).
+---plain: boolean = false    drawn without cairo
+---@param options? table
+---@return fnn.Tensor
+function Plot:image(options) end
+
+---Calls f and returns where its time went, and what f returned. print(p) shows
+---a row for each operation, forward, backward and in the optimizer's step: how
+---often it was called, milliseconds, microseconds each, its share, the bytes of
+---its operands and results, the bytes of storage that it made, and for products
+---billions of floating point operations a second. The time of an operation is
+---that of its kernels. The row 'outside ops' is all other time: Lua, checks,
+---allocation, recording the graph, collecting. On a card each kernel is waited
+---for, so that its time is its own: nothing overlaps, and the whole takes
+---longer than it would. One profile is taken at a time.
+---by: string = "op"     or "module": a row for each module of a model, by its
+---                      path; a module's own operations, without its children's
+---trace: string         a file for Chrome's events, which ui.perfetto.dev shows
+---@param f function
+---@param options? table
+---@return fnn.Profile
+---@return any
+function fnn.profile(f, options) end
+
+---@class fnn.Profile
+local Profile = {}
+
+---The n rows that took longest as text; all of them without n, as tostring(p).
+---p.rows is a list of tables with the fields op (or module), pass, calls,
+---kernels, ms, us, share (of 1), bytes, made, flops and gflops; p.ms and so on
+---are the same columns as lists. p.total and p.outside are milliseconds.
+---@param n? integer
+---@return string
+function Profile:table(n) end
+
+---The same profile by "op" or by "module".
+---@param by string
+---@return fnn.Profile
+function Profile:sorted_by(by) end
+
+---Who holds the memory that is live on a device, the largest first: parameters,
+---by their path in the model, gradients, the state of optimizers, buffers, what
+---graphs keep for backward, by operation, and variables of Lua, by the name of
+---the variable that leads to the tensor. What several hold is counted once, for
+---the first of these. The rest, which Lua does not reach, is a row of its own:
+---batches that a loader has ready, weights that were packed, scratch. Garbage is
+---collected first, and all values of Lua are walked through, which takes a
+---while.
+---model: Module       whose paths name the parameters; else those of all models
+---device: string      the default device, if none is named
+---@param options? table
+---@return fnn.Holders
+function fnn.memory_holders(options) end
+
+---@class fnn.Holders
+local Holders = {}
+
+---Groups, and the n largest of each (5), as text; tostring(h) does that too.
+---h.rows is a list of tables with the fields group, name, bytes and count (of
+---storages), h.groups has the bytes of each group by its name, h.live is their
+---sum.
+---@param n? integer
+---@return string
+function Holders:table(n) end
+
+fnn.graph = {}
+
+---The graph behind x as text for Graphviz: operations with the shape of their
+---result and the bytes that they keep for backward, and parameters.
+---names: Module               whose paths name the parameters
+---direction: string = "BT"    or "TB", "LR", "RL": where the result is drawn
+---@param x fnn.Tensor
+---@param options? table
+---@return string
+function fnn.graph.dot(x, options) end
 
 ---Opens a prompt in the midst of a script, until Ctrl-D, and returns nothing.
 ---env is the table of globals there, the script's own if it is left out: give

@@ -59,6 +59,7 @@ static void open_context (lua_State *L, Lib *lib, const fnn_Host *host) {
   if (lib->context == NULL) luaL_error(L, "fnn: no memory for a context");
   lib->context->reclaim_library = reclaim;
   lib->context->where = where;
+  lib->context->place = module_place;
   lib->context->library = lib;
 }
 
@@ -166,6 +167,15 @@ static int get_variable (lua_State *L) {
   return 1;
 }
 
+/* global(name): a global of the script, nil where the host has none */
+static int get_global (lua_State *L) {
+  const char *name = luaL_checkstring(L, 1);
+  lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
+  lua_pushstring(L, name);
+  lua_rawget(L, -2);
+  return 1;
+}
+
 /* version(x): counts the in-place writes to the tensor's storage */
 static int tensor_version (lua_State *L) {
   lua_pushinteger(L, (lua_Integer)checktensor(L, 1)->storage->version);
@@ -198,6 +208,7 @@ static int make_namespace (lua_State *L) {
 static const luaL_Reg internal_functions[] = {
   { "nearest", nearest },
   { "getenv", get_variable },
+  { "global", get_global },
   { "namespace", make_namespace },
   { "version", tensor_version },
   { "tell", host_info },
@@ -206,7 +217,7 @@ static const luaL_Reg internal_functions[] = {
 };
 
 static void push_internals (lua_State *L) {
-  lua_createtable(L, 0, KINDS + 8);
+  lua_createtable(L, 0, KINDS + 10);
   addfunctions(L, internal_functions);
   push_nn(L);
   lua_setfield(L, -2, "nn");
@@ -214,6 +225,10 @@ static void push_internals (lua_State *L) {
   lua_setfield(L, -2, "capture");
   push_folder(L);
   lua_setfield(L, -2, "folder");
+  push_canvas(L);
+  lua_setfield(L, -2, "canvas");
+  push_watch(L);
+  lua_setfield(L, -2, "watch");
   for (int k = 0; k < KINDS; k++) {
     pushmethods(L, (Kind)k);
     lua_setfield(L, -2, class_names[k]);
@@ -276,7 +291,8 @@ static const luaL_Reg functions[] = { { "clock", wall_clock },
                                       { NULL, NULL } };
 
 static void open_namespaces (lua_State *L) {
-  static const char *const names[] = { "nn", "optim", "data", "io", "text" };
+  static const char *const names[] = { "nn", "optim", "data",
+                                       "io", "text",  "graph" };
   for (int i = 0; i < countof(names); i++) {
     lua_newtable(L);
     lua_pushfstring(L, "fnn.%s", names[i]);

@@ -7,7 +7,6 @@ local gmatch = string.gmatch
 load "nn"
 load "optim"
 load "data"
-load "grid"
 load "gradcheck"
 
 -- Of a function that stands for one of a part not loaded yet, what gives it.
@@ -35,9 +34,10 @@ local function later (t, part, names)
 end
 
 fnn.metrics = internals.namespace({}, "fnn.metrics")
+fnn.plot = internals.namespace({}, "fnn.plot")
 
 later(fnn, "function", "Function")
-later(fnn, "arguments", "arguments")
+later(fnn, "cli", "cli")
 later(fnn, "graph_step", "graph_step")
 later(optim, "optim/schedule", "scheduler")
 later(optim, "optim/laws", [[
@@ -49,9 +49,15 @@ later(fnn.metrics, "metrics", [[
   accuracy auc classes confusion f1 mae mse perplexity precision r2 recall rmse
   stream top_k
 ]])
+later(fnn.plot, "plot", [[
+  lines scatter histogram images confusion heatmap grid
+]])
 later(fnn, "fit", "fit evaluate")
 later(fnn, "training", "save_training load_training")
 later(fnn, "checkpoints", "checkpoints")
 later(fnn, "network", "Network")
 later(fnn.text, "text/generate", "generate stream Decoder")
 later(fnn.text, "text/beam", "BeamSearch")
+later(fnn, "seeing/profile", "profile")
+later(fnn, "seeing/holders", "memory_holders")
+later(fnn.graph, "seeing/dot", "dot")

@@ -27,7 +27,7 @@ local manual = {}
 local subjects = {
   "tensor", "shape", "ops", "reduce", "random", "grad", "memory", "nn", "norms",
   "attention", "recurrent", "losses", "optim", "data", "fit", "runs", "metrics",
-  "train", "network", "text", "io", "program"
+  "train", "network", "text", "io", "cli", "plot", "seeing", "program"
 }
 
 -- Splits a list of parameters at the commas outside brackets.

@@ -45,6 +45,8 @@ local function classes()
   os.remove(folder)
   found.Checkpoints = getmetatable(fnn.checkpoints(folder)).__index
   os.remove(folder)
+  found.Profile = getmetatable(fnn.profile(function() end)).__index
+  found.Holders = getmetatable(fnn.memory_holders()).__index
   found.KvCache = getmetatable(fnn.nn.KvCache { length = 1 }).__index
   for _, name in ipairs { "Transformer", "VisionTransformer" } do
     found[name] = {}
