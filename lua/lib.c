@@ -189,6 +189,13 @@ static int host_warning (lua_State *L) {
   return 0;
 }
 
+/* tell(text): the same, of what was asked for */
+static int host_info (lua_State *L) {
+  const char *text = luaL_checkstring(L, 1);
+  guard(L, fnn_report(FNN_INFO, "%s", text));
+  return 0;
+}
+
 /* namespace(t, name): t, with try_ forms of its functions */
 static int make_namespace (lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
@@ -204,6 +211,7 @@ static const luaL_Reg internal_functions[] = {
   { "global", get_global },
   { "namespace", make_namespace },
   { "version", tensor_version },
+  { "tell", host_info },
   { "warn", host_warning },
   { NULL, NULL },
 };

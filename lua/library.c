@@ -17,10 +17,15 @@ static void apply (lua_State *L, const char *function) {
   lua_call(L, 1, 0);
 }
 
-/* Warnings of the library are for whoever runs the script; the rest is not. */
+/* Warnings of the library, and what a script has asked for, are for whoever
+** runs it; the rest is not. */
 static void show_log (void *ud, fnn_Level level, const char *text) {
   char line[1024];
   (void)ud;
+  if (level == FNN_INFO) {
+    progress_end();
+    fprintf(stderr, "%s\n", text);
+  }
   if (level != FNN_WARNING) return;
   snprintf(line, sizeof line, "warning: %s", text);
   call_message(line);

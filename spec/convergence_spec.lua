@@ -7,7 +7,7 @@ local nn, optim, data = fnn.nn, fnn.optim, fnn.data
 local function ids(list) return fnn.tensor(list, { dtype = "i64" }) end
 
 -- Takes steps down loss() until it is less than enough; returns the last.
-local function descend(model, opt, steps, enough, loss)
+local function descend(opt, steps, enough, loss)
   for step = 1, steps do
     opt:zero_grad()
     local l = loss()
@@ -25,7 +25,7 @@ describe("training", function()
     local x = fnn.linspace(-1, 1, 40):reshape(40, 1)
     local y = x * 2 + 1 + fnn.normal(0, 0.01, { 40, 1 })
     local model = nn.Linear(1, 1)
-    descend(model, optim.SGD(model, { lr = 0.3 }), 100, 0, function()
+    descend(optim.SGD(model, { lr = 0.3 }), 100, 0, function()
       return nn.mse(model(x), y)
     end)
     assert.near(2, model.weight:value():item(), 0.01)
@@ -40,7 +40,7 @@ describe("training", function()
       local model = nn.Sequential(nn.Linear(2, 8, { generator = g }), nn.Tanh(),
                                   nn.Linear(8, 1, { generator = g }))
       local opt = optim.Adam(model, { lr = 0.05 })
-      local loss = descend(model, opt, 500, 0.01, function()
+      local loss = descend(opt, 500, 0.01, function()
         return nn.bce_with_logits(model(x), y)
       end)
       assert.is_true(loss < 0.01, "seed " .. seed)
@@ -55,7 +55,7 @@ describe("training", function()
       nn.Conv2d(1, 8, 3, { padding = "same" }), nn.BatchNorm2d(8), nn.ReLU(),
       nn.MaxPool2d(2), nn.Conv2d(8, 16, 3, { padding = "same" }), nn.ReLU(),
       nn.Flatten(), nn.Linear(256, 10))
-    local loss = descend(model, optim.AdamW(model, { lr = 0.01 }), 100, 0.01,
+    local loss = descend(optim.AdamW(model, { lr = 0.01 }), 100, 0.01,
                          function() return nn.cross_entropy(model(x), y) end)
     assert.is_true(loss < 0.01)
     assert.same(y:totable(), fnn.metrics.classes(model(x)):totable())
@@ -83,7 +83,7 @@ describe("training", function()
     end
     function Model:forward(v) return self.out((self.lstm(self.embed(v)))) end
     local model = Model()
-    local loss = descend(model, optim.Adam(model, { lr = 0.02 }), 300, 0.01,
+    local loss = descend(optim.Adam(model, { lr = 0.02 }), 300, 0.01,
                          function()
       return nn.cross_entropy(model(x):permute(1, 3, 2), y)
     end)
@@ -106,7 +106,7 @@ describe("training", function()
     end
     function Model:forward(v) return self.out(self.layers(self.embed(v))) end
     local model = Model()
-    local loss = descend(model, optim.AdamW(model, { lr = 0.005 }), 200, 0.02,
+    local loss = descend(optim.AdamW(model, { lr = 0.005 }), 200, 0.02,
                          function()
       return nn.cross_entropy(model(x):permute(1, 3, 2), y)
     end)

@@ -221,3 +221,71 @@ describe("a program that fits and is killed", function()
     assert.equal(wanted, program(0))
   end)
 end)
+
+describe("fnn.fit in a folder of fnn.checkpoints", function()
+  local folder
+  setup(function() folder = shell.folder() end)
+  teardown(shell.clean)
+
+  local function fit(o, losses)
+    local model = nn.Linear(3, 2, { generator = fnn.Generator(1) })
+    local at = 0
+    o.loss = function(out)
+      local l = out:square():mean()
+      if model.training then return l end
+      at = at + 1
+      return l * 0 + (losses or { 5, 4, 1, 3 })[at]
+    end
+    local some = x:narrow(1, 1, 11)
+    o.batch_size, o.validation, o.epochs = 11, { some, some }, o.epochs or 4
+    return fnn.fit(model, { x, x }, o)
+  end
+
+  it("keeps the last ones and the best", function()
+    local place = folder .. "/a"
+    fit { checkpoints = { folder = place, keep = 1, best = true, every = 1 } }
+    local kept = fnn.checkpoints(place, { best = "val_loss" })
+    assert.equal(2, #kept)
+    local _, values = kept:latest()
+    assert.equal(8, values.step)
+    _, values = kept:best()
+    assert.same({ 6, 3, 1 }, { values.step, values.epoch, values.val_loss })
+  end)
+
+  it("goes on, begins, and does not mix two runs", function()
+    local place = folder .. "/b"
+    assert.equal(2, #fit { checkpoints = place, epochs = 2, resume = true })
+    raises("has a run already: option 'resume' goes on with it, else take " ..
+           "another folder", fit, { checkpoints = place })
+    local history = fit { checkpoints = place, epochs = 3, resume = true }
+    assert.equal(3, #history)
+    assert.equal(6, history.steps)
+  end)
+
+  it("stops for Ctrl-C, once, with a checkpoint", function()
+    local script = shell.write [[
+      local fnn = require "fnn"
+      local nn = fnn.nn
+      local x = fnn.ones(40, 2)
+      local also = 0
+      fnn.on_interrupt(function() also = also + 1 end)
+      local history = fnn.fit(nn.Linear(2, 2), { x, x }, {
+        epochs = 3, batch_size = 4, loss = nn.mse, resume = true,
+        checkpoints = arg[1], verbose = true,
+        on_batch = function(step)
+          if step ~= 13 or not arg[2] then return end
+          os.execute "(sleep 0.1; kill -INT $PPID) &"
+          local start = fnn.clock()  -- os.execute itself is deaf to it
+          while also == 0 and fnn.clock() - start < 5 do end
+        end,
+      })
+      print(history.stopped, #history, history.steps, also)
+    ]]
+    local command = table.concat({ shell.FNN, script, folder .. "/c" }, " ")
+    local out, errors = shell.run(command .. " interrupted")
+    assert.matches("^interrupted\t1\t13\t1\n$", out)
+    assert.matches("^epoch 1 of 3  loss [%d.e-]+  %d+%.%d s\n$", errors)
+    out = shell.run(command)
+    assert.equal("nil\t3\t30\t0\n", out)
+  end)
+end)

@@ -1,13 +1,12 @@
 -- report.lua - what a run says while it goes: the program's bar, a line an
 -- epoch, numbers in a log.
 
-local fnn, load = ...
+local fnn, load, internals = ...
 local history = load "fit/history"
 
 local ipairs, tostring = ipairs, tostring
 local math_type = math.type
 local format, concat = string.format, table.concat
-local stderr = io and io.stderr
 
 -- A number, short.
 local function short (v)
@@ -52,7 +51,7 @@ local function new (o)
     if o.verbose then
       local line = line_of(stats, o.epochs, fnn.clock() - start)
       if o.verbose == true then
-        if stderr then stderr:write(line, "\n") end
+        internals.tell(line)
       else
         o.verbose(line)
       end

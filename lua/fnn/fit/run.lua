@@ -11,7 +11,7 @@ local options = load "fit/options"
 local history = load "fit/history"
 local watch = load "fit/watch"
 
-local ipairs, pairs, rawget, sub = ipairs, pairs, rawget, string.sub
+local ipairs, pairs, sub = ipairs, pairs, string.sub
 local setmetatable, tostring, type = setmetatable, tostring, type
 local raise, method = module.raise, options.method
 
@@ -188,7 +188,6 @@ end
 -- Calls f at the first interrupt, and what a script has wanted called, until
 -- what is returned is closed.
 local function on_interrupt (f)
-  if not rawget(fnn, "on_interrupt") then return nil end
   local before
   before = fnn.on_interrupt(function ()
     f()

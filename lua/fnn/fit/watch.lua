@@ -117,4 +117,5 @@ local function stopper (model, o, list)
   return stop
 end
 
-return { choose = choose, name_of = name_of, stopper = stopper, value_of = value_of }
+return { choose = choose, name_of = name_of, stopper = stopper,
+         value_of = value_of }

@@ -72,7 +72,8 @@ fnn.fit(model: Module, data: Dataset|Loader|table|function, options: table)
   log: table                     what has scalar(name, value, step):
                                  fnn.log.tensorboard(folder)
   log_every: integer             steps between two batch_loss in it
-  verbose: boolean|function      a line an epoch on stderr, or to a function
+  verbose: boolean|function      a line an epoch on the program's stderr (the
+                                 log of another host), or to a function
   device: string                 where model and batches go; if left out,
                                  batches go to where the model is
   progress: boolean = true       whether the program's bar is shown
