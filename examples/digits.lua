@@ -25,9 +25,9 @@ print(model)
 local opt = optim.AdamW(model:parameters(), { lr = 2e-3 })
 
 -- What the model takes the digits for, and how many of them are right.
-local function predict(images, labels)
+local function predict (images, labels)
   model:eval()
-  local ids = fnn.no_grad(function() return model(images):argmax(-1) end)
+  local ids = fnn.no_grad(function () return model(images):argmax(-1) end)
   model:train()
   return ids, ids:eq(labels):sum():item()
 end
@@ -67,9 +67,11 @@ for k = 1, shown do
   said[k] = ids[i]
   truth[k] = ids[i] ~= labels[i] and labels[i]  -- false where it is right
 end
-local drawn = images:index_select(1, { table.unpack(order, 1, shown) })
-fnn.io.write_grid(picture, drawn,
-               { labels = said, wrong = truth, columns = 12 })
-print(("%d of %d test digits are right; %s shows %d of them, the %d wrong " ..
-       "ones first, marked"):format(right, #test, picture, shown,
-                                    #test - right))
+fnn.plot.images {
+  images:index_select(1, { table.unpack(order, 1, shown) }),
+  labels = said, wrong = truth, columns = 12,
+  title = ("%d of %d test digits are right"):format(right, #test),
+}:save(picture)
+print(("%d of %d test digits are right; %s shows %d of them, the wrong ones " ..
+       "first"):format(right, #test, picture, shown))
+assert(right > 0.9 * #test, "the network has learned too little")
