@@ -78,20 +78,24 @@ local within, across = mean(same - fnn.eye(#test)), mean(1 - same)
 print(("codes of one digit differ in %.0f bits of 256, of two in %.0f"):format(
   within, across))
 
--- Three examples of each of four digits, under each its code, 16 by 16.
-local chosen, names = {}, {}
+-- Three examples of each of four digits, and under each its code, 16 by 16.
+-- Units are in the order of the digit that they say 1 of most often.
+local chosen, names, means = {}, {}, {}
 for digit = 0, 3 do
   local ids = labels:eq(digit):nonzero():reshape(-1)
-  for k = 1, 3 do
-    chosen[#chosen + 1], names[#names + 1] = ids:at(k - 1), digit
+  means[digit + 1] = bits:index_select(1, ids):mean(1)
+  for k = 0, 2 do
+    chosen[#chosen + 1], names[#names + 1] = ids:at(k), digit
   end
 end
-local function pictures (x) return x:index_select(1, chosen) end
+local order = fnn.stack(means):argmax(1):argsort()
+local codes = bits:index_select(2, order):index_select(1, chosen)
 plot.grid {
-  plot.images { pictures(images), labels = names, columns = 12,
-                title = "digits" },
-  plot.images { pictures((bits + 1) / 2):reshape(-1, 16, 16), columns = 12,
-                title = "and what the hidden layer says of them" },
+  plot.images { images:index_select(1, chosen), labels = names, columns = 12,
+                scale = 10, title = "Digits, and below the bits that the " ..
+                "hidden layer has for each" },
+  plot.images { codes:reshape(-1, 16, 16):ge(0):to "f32", columns = 12,
+                scale = 5 },
   columns = 1,
 }:save(o.picture)
 print(("wrote %s: digits and their bits"):format(o.picture))

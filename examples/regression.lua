@@ -83,11 +83,14 @@ print(("the curve: the points lie %.2f from it, the fit %.3f, before it " ..
 -- A picture ----------------------------------------------------------------
 
 local function column (t) return t:reshape(-1) end
-plot.lines {
-  { x = column(x), y = column(y), label = "measured", style = "points" },
-  { x = column(grid), y = column(truth(grid)), label = "truth" },
-  { x = column(grid), y = column(fit), label = "fit" },
-  title = "A network's fit to 400 noisy points", xlabel = "x", ylabel = "y",
+plot.scatter {
+  { x = column(x), y = column(y), label = "measured", color = "sky" },
+  { x = column(grid), y = column(truth(grid)), label = "truth", line = true,
+    color = "black", dash = true },
+  { x = column(grid), y = column(fit), label = "fit", line = true,
+    color = "vermilion" },
+  title = "What a network makes of 400 noisy points", xlabel = "x",
+  ylabel = "y",
 }:save(o.picture)
 print(("wrote %s: the points, the truth and the fit"):format(o.picture))
 

@@ -121,8 +121,8 @@ print(("after step %d: the same answers as of the run in one go, bit for bit")
 
 line.label, before.label, after.label =
   "in one go", "until it stopped", "taken up again"
-before.style, after.style = "points", "points"
-plot.lines {
+line.line = true
+plot.scatter {
   line, before, after, title = "A run that stops and goes on",
   xlabel = "step", ylabel = "loss", yscale = "log",
 }:save(o.picture)

@@ -71,7 +71,7 @@ end)
 
 local series = {
   title = ("%.1f %% of new points are right"):format(accuracy()),
-  xlabel = "x", ylabel = "y",
+  xlabel = "x", ylabel = "y", width = 620, height = 620,
   background = { ground:reshape(side, side),
                  extent = { -edge, edge, -edge, edge } },
 }
