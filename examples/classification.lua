@@ -102,9 +102,8 @@ local series = {
 }
 local all, ids = flowers:all()
 for id, class in ipairs(classes) do
-  local own = all:index_select(1, ids:eq(id - 1):nonzero():reshape(-1))
-  series[id] = { x = own:narrow(2, #columns - 1, 1):reshape(-1),
-                 y = own:narrow(2, #columns, 1):reshape(-1), label = class }
+  local own = all[ids:eq(id - 1)]
+  series[id] = { x = own:select(2, -2), y = own:select(2, -1), label = class }
 end
 plot.grid {
   plot.scatter(series),

@@ -80,18 +80,18 @@ print(("codes of one digit differ in %.0f bits of 256, of two in %.0f"):format(
 
 -- Three examples of each of four digits, and under each its code, 16 by 16.
 -- Units are in the order of the digit that they say 1 of most often.
-local chosen, names, means = {}, {}, {}
+local pictures, codes, names, means = {}, {}, {}, {}
 for digit = 0, 3 do
-  local ids = labels:eq(digit):nonzero():reshape(-1)
-  means[digit + 1] = bits:index_select(1, ids):mean(1)
-  for k = 0, 2 do
-    chosen[#chosen + 1], names[#names + 1] = ids:at(k), digit
-  end
+  local own = labels:eq(digit)
+  means[digit + 1] = bits[own]:mean(1)
+  pictures[digit + 1] = images[own]:narrow(1, 1, 3)
+  codes[digit + 1] = bits[own]:narrow(1, 1, 3)
+  table.move({ digit, digit, digit }, 1, 3, #names + 1, names)
 end
 local order = fnn.stack(means):argmax(1):argsort()
-local codes = bits:index_select(2, order):index_select(1, chosen)
+codes = fnn.cat(codes):index_select(2, order)
 plot.grid {
-  plot.images { images:index_select(1, chosen), labels = names, columns = 12,
+  plot.images { fnn.cat(pictures), labels = names, columns = 12,
                 scale = 10, title = "Digits, and below the bits that the " ..
                 "hidden layer has for each" },
   plot.images { codes:reshape(-1, 16, 16):ge(0):to "f32", columns = 12,

@@ -21,9 +21,8 @@ local o = fnn.cli {
 -- The digits from first to first + 4, as classes 0 to 4.
 local function five_digits (first)
   local x, y = data.digits():all()
-  local ids = y:ge(first):logical_and(y:lt(first + 5)):nonzero():reshape(-1)
-  return data.TensorDataset(x:index_select(1, ids),
-                            y:index_select(1, ids) - first)
+  local wanted = y:ge(first):logical_and(y:lt(first + 5))
+  return data.TensorDataset(x[wanted], y[wanted] - first)
 end
 
 local old_train, old_test = five_digits(0):split_stratified(0.8, { seed = 1 })

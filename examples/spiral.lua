@@ -76,7 +76,7 @@ local series = {
                  extent = { -edge, edge, -edge, edge } },
 }
 for arm = 0, o.arms - 1 do
-  local own = x:index_select(1, y:eq(arm):nonzero():reshape(-1))
+  local own = x[y:eq(arm)]
   series[arm + 1] = { x = own:select(2, 1), y = own:select(2, 2),
                       label = "arm " .. arm }
 end
