@@ -82,9 +82,12 @@ local accuracy = history[#history].val_accuracy
 
 -- A picture ----------------------------------------------------------------
 
--- The first test pictures.  (fit has left the model in evaluation.)
-local images, ids = test:items(fnn.arange(32, { dtype = "i64" }))
+-- Of 200 test pictures 32, the mistakes first: false comes before true.  (fit
+-- has left the model in evaluation.)
+local images, ids = test:items(fnn.arange(200, { dtype = "i64" }))
 local guesses = fnn.no_grad(function () return model(images):argmax(2) end)
+local order = guesses:eq(ids):to("u8"):argsort():narrow(1, 1, 32)
+images, ids, guesses = images[order], ids[order], guesses[order]
 local labels, truth = {}, {}
 for k = 1, #ids do
   labels[k] = classes[guesses[k] + 1]
@@ -94,7 +97,7 @@ plot.images {
   images, labels = labels, wrong = truth, columns = 8,
   title = ("%s: %.1f %% of %d right"):format(o.data, 100 * accuracy, #test),
 }:save(o.picture)
-print(("wrote %s: what the network takes some pictures for, mistakes in red")
+print(("wrote %s: what the network takes some pictures for, mistakes first")
   :format(o.picture))
 
 -- What each set must reach.
