@@ -15,10 +15,10 @@
 #                      accesses in them, in build/check; COVER=1 counts the
 #                      lines that run, in build/cover
 #
-# CC= chooses the compiler, CFLAGS= and LDFLAGS= add to its flags, CAIRO=0
-# leaves out cairo, BENCH=--quick makes the benchmarks short (bench/run.lua has
-# more options), ISAS=baseline leaves out the kernels for AVX2 and AVX-512,
-# which builds faster.
+# CC= chooses the compiler, CFLAGS= and LDFLAGS= add to its flags, BENCH=--quick
+# makes the benchmarks short (bench/run.lua has more options), ISAS=baseline
+# leaves out the kernels for AVX2 and AVX-512, which builds faster, CAIRO=0
+# the drawing library.
 
 CC      ?= gcc
 PREFIX  ?= /usr/local

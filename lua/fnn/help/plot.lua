@@ -85,6 +85,15 @@ Plot:save(path: string, options?: table)
   Writes a PNG, drawn by cairo where it is installed.
   plain: boolean = false    drawn without cairo
 
+Plot:print(file?: userdata, options?: table)
+  Prints it, to the terminal or to what has a method write: braille dots, blocks
+  in colors or shades, a table; in kitty, Ghostty, iTerm2 and WezTerm the
+  picture itself. Colors only on a terminal, and not where NO_COLOR is set.
+  width: integer      columns; without, the terminal's, or 80
+  height: integer     lines, of lines and points 20
+  color: boolean|string = "auto"      true, false, "256" or "true" (24 bits)
+  picture: boolean|string = "auto"    false, "kitty" or "iterm"
+
 Plot:image(options?: table) -> Tensor
   The picture, u8 (height, width, 3).
   plain: boolean = false    drawn without cairo
