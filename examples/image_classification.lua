@@ -54,7 +54,7 @@ end
 
 local function draw_all (folder, count)
   for _, name in ipairs { "circle", "cross", "square", "triangle" } do
-    os.execute("mkdir -p " .. folder .. "/" .. name)
+    os.execute(("mkdir -p '%s/%s'"):format(folder, name))
     for i = 1, count do
       fnn.io.write_png(("%s/%s/%03d.png"):format(folder, name, i),
                        draw(shapes[name]))
@@ -70,7 +70,8 @@ end
 
 -- Pictures (3, side, side) with values from 0 to 1, read as they are asked for,
 -- and the id of each one's class; the classes are the folders' names.
-local pictures, classes = data.ImageFolder(o.folder, { h = side, w = side })
+local pictures = data.ImageFolder(o.folder, { size = { side, side } })
+local classes = pictures.classes
 
 -- Half of each class is kept for testing.  Those to learn from come twice, as
 -- they are and mirrored: a triangle in a mirror is a triangle.
