@@ -2,6 +2,7 @@
 **
 ** reader.c    checked reading, of a file, of bytes in memory, through gzip
 ** writer.c    atomic writing
+** folder.c    folders: made, listed, and swept
 ** sniff.c     what a file that is not the expected one seems to be
 ** element.c   numbers as files hold them, and the dtypes they become
 ** number.c    decimal numbers, whatever the locale
@@ -94,6 +95,15 @@ typedef struct Writer Writer;
 Writer *writer_open (const char *path);
 void writer_put (Writer *w, const void *p, int64_t n);
 void writer_close (Writer *w);
+
+/* Makes a folder, and those it is in, unless it is there. */
+void folder_make (const char *path);
+/* The names in it, each with a zero behind: (n) of u8. */
+fnn_Tensor *folder_names (const char *path);
+/* Removes the temporary files of writers that no longer live: how many. */
+int folder_sweep (const char *path);
+/* Removes a file, if it is there. */
+void file_remove (const char *path);
 
 /* The elements of x in row-major order on the host: x's own or a copy. */
 const void *writer_elements (fnn_Tensor *x);
