@@ -71,7 +71,7 @@ fnn.fit(model, scaled, {
   loss = nn.cross_entropy,
   metrics = { accuracy = fnn.metrics.accuracy },
   validation = test_scaled,
-  callback = function (epoch, stats)
+  on_epoch = function (epoch, stats)
     if epoch == 1 or epoch % 15 == 0 then
       print(("epoch %2d  loss %.3f  %.0f %% of the test rows"):format(
         epoch, stats.loss, 100 * stats.val_accuracy))

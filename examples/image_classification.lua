@@ -100,7 +100,7 @@ fnn.fit(model, mirrored, {
   optimizer = optim.AdamW,
   schedule = optim.OneCycle(1e-2, epochs * math.ceil(#mirrored / 32)),
   metrics = { accuracy = fnn.metrics.accuracy }, validation = test,
-  callback = function (epoch, stats)
+  on_epoch = function (epoch, stats)
     print(("epoch %2d of %d: loss %.4f, %.1f %% of the test pictures"):format(
       epoch, epochs, stats.loss, 100 * stats.val_accuracy))
   end,

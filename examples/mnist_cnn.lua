@@ -73,7 +73,7 @@ local history = fnn.fit(model, train, {
   schedule = optim.OneCycle(1e-2, steps),
   metrics = { accuracy = fnn.metrics.accuracy },
   validation = test,
-  callback = function (epoch, stats)
+  on_epoch = function (epoch, stats)
     print(("epoch %2d of %d: loss %.4f, %.2f %% of the test set right")
       :format(epoch, epochs, stats.loss, 100 * stats.val_accuracy))
   end,
