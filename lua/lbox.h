@@ -381,6 +381,9 @@ void open_text (lua_State *L);
 void open_interrupt (lua_State *L);
 void open_file (lua_State *L);
 
+/* Adds what fnn/log.lua needs to the table on the top. */
+void add_log (lua_State *L);
+
 /* Push what parts of the library in Lua need of the engine: graph_step.lua,
 ** checkpoints.lua, plot.lua, fnn/seeing/. */
 void push_capture (lua_State *L);

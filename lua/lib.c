@@ -211,6 +211,7 @@ static const luaL_Reg internal_functions[] = {
 static void push_internals (lua_State *L) {
   lua_createtable(L, 0, KINDS + 10);
   addfunctions(L, internal_functions);
+  add_log(L);
   push_nn(L);
   lua_setfield(L, -2, "nn");
   push_capture(L);

@@ -86,6 +86,18 @@ static int reader_metadata (lua_State *L) {
   return 1;
 }
 
+/* Adds a pair in the order of the keys: Lua's own order changes from run to
+** run, and the same contents are to give the same bytes. */
+static void insert_pair (const char **keys, const char **values, int n,
+                         const char *key, const char *value) {
+  for (; n > 0 && strcmp(keys[n - 1], key) > 0; n--) {
+    keys[n] = keys[n - 1];
+    values[n] = values[n - 1];
+  }
+  keys[n] = key;
+  values[n] = value;
+}
+
 /* Strings of a table's keys and values, in userdata that are pushed; the
 ** table keeps the strings. */
 static int metadata (lua_State *L, int i, const char ***keys,
@@ -107,8 +119,8 @@ static int metadata (lua_State *L, int i, const char ***keys,
   n = 0;
   lua_pushnil(L);
   while (lua_next(L, i)) {
-    (*keys)[n] = lua_tostring(L, -2);
-    (*values)[n++] = lua_tostring(L, -1);
+    insert_pair(*keys, *values, n++, lua_tostring(L, -2),
+                lua_tostring(L, -1));
     lua_pop(L, 1);
   }
   return n;
@@ -284,6 +296,19 @@ static int write_png (lua_State *L) {
   return 0;
 }
 
+/* io.encode_png(image [, texts]): the file as a string */
+static int encode_png (lua_State *L) {
+  const char **keys, **texts;
+  fnn_Tensor *x = checktensor(L, 1);
+  int n = metadata(L, 2, &keys, &texts);
+  void **box = newbox(L, TENSOR);
+  guard(L, *box = fnn_retain(fnn_png_encode(x, n, keys, texts)));
+  const fnn_Tensor *bytes = *box;
+  lua_pushlstring(L, fnn_data(bytes), (size_t)fnn_numel(bytes));
+  box_empty(L, -2);
+  return 1;
+}
+
 /* io.draw_text(image, x, y, text [, color [, scale]]): places from 1 */
 static int draw_text (lua_State *L) {
   fnn_Tensor *image = checktensor(L, 1);
@@ -330,6 +355,7 @@ static const luaL_Reg functions[] = {
   { "download", download },
   { "read_png", read_png },
   { "write_png", write_png },
+  { "encode_png", encode_png },
   { "draw_text", draw_text },
   { "draw_rect", draw_rect },
   { NULL, NULL },

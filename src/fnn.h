@@ -165,8 +165,9 @@ FNN_API int fnn_thread_count (void);
 
 /* A cancel token, or NULL when there is no memory for one.  fnn_cancel may be
 ** called from any thread or a signal handler; the running op stops within
-** about 50 ms and throws FNN_ECANCEL, which clears the token.  Tokens are
-** counted: a context keeps the one it was opened with alive. */
+** about 50 ms and throws FNN_ECANCEL, which clears the token.  While a script
+** waits for it (fnn.on_interrupt), the first fnn_cancel only tells the script.
+** Tokens are counted: a context keeps the one it was opened with alive. */
 FNN_API fnn_Cancel *fnn_cancel_new (void);
 FNN_API void fnn_cancel_free (fnn_Cancel *t);
 FNN_API void fnn_cancel (fnn_Cancel *t);
@@ -744,6 +745,10 @@ FNN_API const char *fnn_png_text (const fnn_Png *p, int i, const char **key);
 /* x: u8 (h, w) or (h, w, 1 .. 4). */
 FNN_API void fnn_png_write (const char *path, fnn_Tensor *x, int ntext,
                             const char *const *keys, const char *const *texts);
+/* The same file as u8 (bytes). */
+FNN_API fnn_Tensor *fnn_png_encode (fnn_Tensor *x, int ntext,
+                                    const char *const *keys,
+                                    const char *const *texts);
 
 /* Drawing into an image, u8 (h, w, 3) on the CPU; what is outside is cut
 ** off.  color is 0xRRGGBB.  A letter takes 6 by 9 dots of scale pixels, a

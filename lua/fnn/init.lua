@@ -36,6 +36,18 @@ end
 fnn.metrics = internals.namespace({}, "fnn.metrics")
 fnn.plot = internals.namespace({}, "fnn.plot")
 
+-- fnn.log is the logarithm as well, fnn.log(x).
+local logarithm, kind_of = fnn.log, internals.nn.kind
+fnn.log = internals.namespace({}, "fnn.log")
+getmetatable(fnn.log).__call = function (_, x)
+  local kind = kind_of(x)
+  if kind ~= "tensor" and kind ~= "param" then
+    internals.nn.raise("log: expected a tensor, got " ..
+                       (kind and "a " .. kind or type(x)))
+  end
+  return logarithm(x)
+end
+
 later(fnn, "function", "Function")
 later(fnn, "cli", "cli")
 later(fnn, "graph_step", "graph_step")
@@ -53,6 +65,7 @@ later(fnn.plot, "plot", [[
   lines scatter histogram images confusion heatmap grid
 ]])
 later(fnn, "fit", "fit evaluate")
+later(fnn.log, "log", "jsonl tensorboard all")
 later(fnn, "training", "save_training load_training")
 later(fnn, "checkpoints", "checkpoints")
 later(fnn, "network", "Network")

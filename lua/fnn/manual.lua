@@ -27,7 +27,8 @@ local manual = {}
 local subjects = {
   "tensor", "shape", "ops", "reduce", "random", "grad", "memory", "nn", "norms",
   "attention", "recurrent", "losses", "optim", "data", "train", "network",
-  "text", "io", "cli", "plot", "runs", "seeing", "fit", "metrics", "program"
+  "text", "io", "cli", "plot", "runs", "seeing", "fit", "metrics", "log",
+  "program"
 }
 
 -- Splits a list of parameters at the commas outside brackets.

@@ -47,6 +47,8 @@ local function classes()
   os.remove(folder)
   found.Profile = getmetatable(fnn.profile(function() end)).__index
   found.Holders = getmetatable(fnn.memory_holders()).__index
+  found.Plot = getmetatable(fnn.plot.lines { { 1 } }).__index
+  found.Log = getmetatable(fnn.log.jsonl "/dev/null").__index
   found.KvCache = getmetatable(fnn.nn.KvCache { length = 1 }).__index
   for _, name in ipairs { "Transformer", "VisionTransformer" } do
     found[name] = {}

@@ -68,7 +68,7 @@ local function read_series(op, i, v, defaults)
   s.kind = line and "line" or "marks"
   s.line = s.width and s.width ~= 0 and positive(what .. ": width", s.width,
                                                  100) or 2
-  s.dash = (s.dash or i > colors.count and not s.dash) and 7 or nil
+  s.dash = (s.dash or i > colors.count) and 7 or nil
   s.alpha = positive(what .. ": alpha", s.alpha or 1, 1)
   s.radius = s.size and s.size ~= 0 and positive(what .. ": size", s.size,
                                                  100) or 3
