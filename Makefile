@@ -2,6 +2,7 @@
 #
 #   make            the program, the libraries, the Lua module
 #   make test       every test            make bench      the benchmarks
+#   make examples   runs the examples; their pictures are in build/examples
 #   make asan       program and tests under ASan and UBSan, in build/asan
 #   make tsan       the same under TSan   make fuzz       the fuzz targets
 #   make install    PREFIX= DESTDIR=      make uninstall  the same PREFIX
@@ -303,6 +304,9 @@ $(OUT)/tests/emulate/test: $(patsubst tests/emulate/%.cu,\
 test: all tests
 	scripts/test --no-setup
 
+examples: all $(HOSTS)
+	@scripts/examples --build $(OUT)
+
 asan:
 	$(MAKE) BUILD=build/asan OPT=-O1 \
 	  SAN="-fsanitize=address,$(UNDEFINED) $(CHECKED)" all tests
@@ -375,8 +379,8 @@ clean:
 	rm -rf $(BUILD)
 
 .DELETE_ON_ERROR:
-.PHONY: all tests cuda-tests fuzzers test asan tsan fuzz bench install \
-  install-module uninstall clean
+.PHONY: all tests cuda-tests fuzzers test examples asan tsan fuzz bench \
+  install install-module uninstall clean
 # But for a system that scripts/rehearse keeps there, which has .d of its own.
 -include $(shell find $(BUILD) -name rehearse -prune -o \
   -type f -name '*.d' -print 2>/dev/null)

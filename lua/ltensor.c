@@ -249,11 +249,29 @@ static int index_place (lua_State *L, fnn_Tensor *x) {
   return tensor_item(L);
 }
 
-/* x[mask]: the elements where mask is true; x[ids]: those rows. */
+/* A mask of one dimension that means whole rows of x, as (n, 1, ..., 1); any
+** other as it is. */
+static fnn_Tensor *row_mask (fnn_Tensor *x, fnn_Tensor *mask) {
+  if (mask->ndim != 1 || x->ndim < 2) return mask;
+  if (mask->shape[0] != x->shape[0])
+    fnn_throw(FNN_ESHAPE, "index: a mask %s does not fit the rows of %s",
+              shape_text(mask), shape_text(x));
+  int64_t shape[FNN_MAXDIM] = { mask->shape[0] };
+  for (int d = 1; d < x->ndim; d++) shape[d] = 1;
+  return fnn_reshape(mask, x->ndim, shape);
+}
+
+static fnn_Tensor *masked (fnn_Tensor *x, fnn_Tensor *mask) {
+  if (row_mask(x, mask) == mask) return fnn_masked_select(x, mask);
+  return fnn_index_select(x, 0, fnn_select(fnn_nonzero(mask), 1, 0));
+}
+
+/* x[mask]: the elements where mask is true, or, of a mask of one dimension,
+** the rows; x[ids]: those rows. */
 static int index_tensor (lua_State *L, fnn_Tensor *x, fnn_Tensor *t) {
   void **box = newbox(L, TENSOR);
   guard(L,
-        *box = fnn_retain(t->dtype == FNN_BOOL ? fnn_masked_select(x, t)
+        *box = fnn_retain(t->dtype == FNN_BOOL ? masked(x, t)
                                                : fnn_index_select(x, 0, t)));
   return 1;
 }
@@ -275,6 +293,10 @@ static int tensor_index (lua_State *L) {
   return index_place(L, x);
 }
 
+static fnn_Tensor *mask_filled (fnn_Tensor *x, fnn_Tensor *mask, Number v) {
+  return number_masked_fill(x, row_mask(x, mask), v);
+}
+
 /* x[i] = number or tensor; x[mask] = number. */
 static int tensor_newindex (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1), *t = testtensor(L, 2);
@@ -289,7 +311,7 @@ static int tensor_newindex (lua_State *L) {
     i = place(L, luaL_checkinteger(L, 2), x->shape[0], "index");
   }
   guard(L, tensor_check_write("assignment", x);
-        if (t != NULL) fnn_copy_(x, number_masked_fill(x, t, number));
+        if (t != NULL) fnn_copy_(x, mask_filled(x, t, number));
         else if (v != NULL) fnn_copy_(fnn_select(x, 0, i), v);
         else number_fill(fnn_select(x, 0, i), number));
   return 0;

@@ -92,6 +92,27 @@ describe("ops with ids", function ()
           function () x:masked_select(fnn.zeros(3, { dtype = "bool" })) end)
   end)
 
+  it("take the rows of a mask of one dimension", function ()
+    local x = fnn.arange(12):reshape(3, 2, 2)
+    local mask = fnn.tensor{ 1, 0, 1 }:eq(1)
+    assert.same({ { { 0, 1 }, { 2, 3 } }, { { 8, 9 }, { 10, 11 } } },
+                x[mask]:totable())
+    assert.same({ 0, 2, 2 }, x[fnn.zeros(3, { dtype = "bool" })]:shape())
+    -- A square one too, where a mask could be taken for one of columns.
+    local square = fnn.arange(9):reshape(3, 3)
+    assert.same({ { 0, 1, 2 }, { 6, 7, 8 } }, square[mask]:totable())
+    square[mask] = -1
+    assert.same({ { -1, -1, -1 }, { 3, 4, 5 }, { -1, -1, -1 } },
+                square:totable())
+    assert.same({ 0, 3 }, fnn.arange(4)[fnn.tensor{ 1, 0, 0, 1 }:eq(1)]
+                                       :totable())
+    for _, f in ipairs{ function () return x[mask:narrow(1, 1, 2)] end,
+                        function () x[mask:narrow(1, 1, 2)] = 0 end } do
+      assert.error_matches(f, "index: a mask %(2%) does not fit the rows of "
+                              .. "%(3, 2, 2%)")
+    end
+  end)
+
   it("find a bad id in the middle of many", function ()
     local many = fnn.zeros(200000, { dtype = "i64" })
     many[150001], many[70001] = 9, -3

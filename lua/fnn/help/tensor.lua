@@ -11,9 +11,10 @@ other tools have them, so what argmax returns feeds cross_entropy unchanged.
 x:at(id) takes an id where x[place] takes a place.
 
 x[i] is a view that shares memory with x, or a number when x has one
-dimension. x[mask], with a bool tensor, gives the elements where it is true,
-and x[ids], with a tensor of integers, those rows. x[i] = v and x[mask] = number
-write. #x is the size of the first dimension, and ipairs(x) goes along it.
+dimension. x[mask], with a bool tensor, gives the elements where it is true, or
+the rows, when the mask has one dimension and x more; x[ids], with a tensor of
+integers, gives those rows. x[i] = v and x[mask] = number write. #x is the size
+of the first dimension, and ipairs(x) goes along it.
 
 # Making tensors
 

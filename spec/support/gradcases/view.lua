@@ -56,6 +56,9 @@ add("index", "x[place]", { 4, 3 }, function(x) return x[-1] end,
     { empty = { { 4, 0 } } })
 add("index", "x[mask]", { 3, 4 },
     function(x) return x[x:detach():gt(0)] end)
+add("index", "x[mask], rows", { 4, 3 }, function(x)
+  return x[x:detach():select(2, 1):gt(0)]
+end)
 add("index", "x[ids]", { 4, 3 }, function(x)
   return x[fnn.tensor({ 2, 0, 2 }, { dtype = "i64" })]
 end, { empty = { { 4, 0 } } })
