@@ -11,10 +11,17 @@
 local fnn = require "fnn"
 local nn, optim, data, text = fnn.nn, fnn.optim, fnn.data, fnn.text
 
-local options = fnn.arguments(arg, {
-  text = "", run = "char_lm.safetensors", model = "gpt", steps = 0,
-  generate = 0, prompt = "\n", quick = false,
-})
+local options = fnn.cli {
+  "A small GPT learns to write, a character at a time.",
+  { "text", nil, "what it learns from, if not fnn's manual", value = "FILE" },
+  { "run", "char_lm.safetensors", "where the run is kept", value = "FILE" },
+  { "model", { "gpt", "lstm" }, "what learns" },
+  { "steps", nil, "how many steps in all", type = "integer", min = 1 },
+  { "generate", 0, "only write so many characters", min = 0 },
+  { "prompt", "\n", "what it goes on from" },
+  { "quick", false, "a few seconds, for tests" },
+  { "seed", 1, "seed of the first weights" },
+}
 
 -- Models: of ids (batch, length), the logits of what comes after each ------
 
@@ -103,8 +110,8 @@ if options.generate > 0 then
   return write(model, o, options.prompt, options.generate)
 end
 
-local content = options.text == "" and require("fnn.manual").source() or
-                fnn.io.read_text(options.text)
+local content = options.text and fnn.io.read_text(options.text) or
+                require("fnn.manual").source()
 local file = not options.quick and io.open(options.run, "rb")
 local model, o
 if file then
@@ -112,14 +119,12 @@ if file then
   model, o = load_model()
   assert(o.kind == options.model, options.run .. " is a run of another model")
 else
-  assert(models[options.model], "--model: expected gpt or lstm")
-  fnn.manual_seed(1)
   o = sizes[options.quick and "quick" or options.model]
   o.kind, o.alphabet = options.model, alphabet_of(content)
   o.vocabulary = #o.alphabet
   model = models[o.kind](o)
 end
-if options.steps > 0 then o.steps = options.steps end
+o.steps = options.steps or o.steps
 local opt = optim.AdamW(model:parameters(),
                         { weight_decay = 0.1, betas = { 0.9, 0.99 } })
 local run = { model = model, opt = opt }

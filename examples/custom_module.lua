@@ -10,8 +10,11 @@
 local fnn = require "fnn"
 local nn, optim = fnn.nn, fnn.optim
 
-local quick = fnn.arguments(arg, { quick = false }).quick
-fnn.manual_seed(7)
+local quick = fnn.cli {
+  "Layers written in Lua tell the arms of two spirals apart.",
+  { "quick", false, "a few seconds, for tests" },
+  { "seed", 7, "the same start, and so the same end, each time" },
+}.quick
 
 -- x + inner(x), with a learned scale that starts small.
 local Residual = nn.module "Residual"

@@ -10,8 +10,11 @@
 local fnn = require "fnn"
 local nn, optim, data = fnn.nn, fnn.optim, fnn.data
 
-local quick = fnn.arguments(arg, { quick = false }).quick
-fnn.manual_seed(1)
+local quick = fnn.cli {
+  "An operation with a derivative of its own, in a network of signs.",
+  { "quick", false, "a few seconds, for tests" },
+  { "seed", 1, "the same start, and so the same end, each time" },
+}.quick
 
 local Sign = fnn.Function "Sign"
 

@@ -7,7 +7,10 @@
 
 local fnn = require "fnn"
 
-local quick = fnn.arguments(arg, { quick = false }).quick
+local quick = fnn.cli {
+  "Three small tasks with fnn.Network: XOR, a curve, digits.",
+  { "quick", false, "a few seconds, for tests" },
+}.quick
 
 -- XOR: four points, one output, which is a probability.
 local x = { { 0, 0 }, { 0, 1 }, { 1, 0 }, { 1, 1 } }

@@ -8,10 +8,14 @@
 local fnn = require "fnn"
 local nn, optim, data = fnn.nn, fnn.optim, fnn.data
 
-local options = fnn.arguments(arg, { quick = false, picture = "digits.png" })
+local options = fnn.cli {
+  "A small network learns handwritten digits and draws what it makes of them.",
+  { "quick", false, "a few seconds, for tests" },
+  { "seed", 1, "the same start, and so the same end, each time" },
+  { "picture", "digits.png", "where to draw", value = "FILE" },
+}
 local epochs, picture = options.quick and 4 or 20, options.picture
 
-fnn.manual_seed(1)
 local train, test = data.digits():split_stratified(0.8)
 print(("%d digits to learn from, %d to be tested on"):format(#train, #test))
 

@@ -11,9 +11,14 @@
 local fnn = require "fnn"
 local nn, optim, data, io = fnn.nn, fnn.optim, fnn.data, fnn.io
 
-local options = fnn.arguments(arg, {
-  data = "digits", picture = "digits_cnn.png", epochs = 0, quick = false,
-})
+local options = fnn.cli {
+  "A convolutional network learns to read digits.",
+  { "data", { "digits", "fashion-mnist", "mnist" }, "what it learns from" },
+  { "epochs", nil, "times through the data", type = "integer", min = 1 },
+  { "picture", "digits_cnn.png", "where to draw", value = "FILE" },
+  { "quick", false, "a few seconds, for tests" },
+  { "seed", 1, "the same start, and so the same end, each time" },
+}
 if options.quick then options.data, options.epochs = "digits", 3 end
 
 -- Data ---------------------------------------------------------------------
@@ -25,11 +30,9 @@ if options.data == "digits" then
 elseif options.data == "mnist" then
   train, classes = data.mnist "train"
   test = data.mnist "test"
-elseif options.data == "fashion-mnist" then
+else
   train, classes = data.fashion_mnist "train"
   test = data.fashion_mnist "test"
-else
-  error("no data of the name " .. options.data, 0)
 end
 print(("%s: %d pictures to learn from, %d to be tested with"):format(
   options.data, #train, #test))
@@ -44,7 +47,6 @@ local function block(inputs, outputs)
     nn.BatchNorm2d(outputs), nn.ReLU(), nn.MaxPool2d(2))
 end
 
-fnn.manual_seed(1)
 local model = nn.Sequential(
   block(1, 16), block(16, 32),
   nn.AdaptiveAvgPool2d(1), -- global pooling: one number for each feature
@@ -53,8 +55,7 @@ print(model)
 
 -- Training -----------------------------------------------------------------
 
-local epochs = options.epochs > 0 and options.epochs
-               or (#train > 10000 and 5 or 15)
+local epochs = options.epochs or #train > 10000 and 5 or 15
 local batch = #train > 10000 and 128 or 32
 
 local history = fnn.fit(model, train, {

@@ -12,10 +12,16 @@
 local fnn = require "fnn"
 local nn, optim, data, io = fnn.nn, fnn.optim, fnn.data, fnn.io
 
-local options = fnn.arguments(arg, {
-  data = "", epochs = 0, picture = "mnist_mlp.png",
-  checkpoint = "mnist_mlp.safetensors", quick = false,
-})
+local options = fnn.cli {
+  "A network learns to tell pictures apart.",
+  { "data", { "found", "fashion-mnist", "mnist", "digits" },
+    "what it learns from; found is the first that is on this machine" },
+  { "epochs", nil, "times through the data", type = "integer", min = 1 },
+  { "picture", "mnist_mlp.png", "where to draw", value = "FILE" },
+  { "checkpoint", "mnist_mlp.safetensors", "where to save", value = "FILE" },
+  { "quick", false, "a few seconds, for tests" },
+  { "seed", 1, "the same start, and so the same end, each time" },
+}
 if options.quick then options.data, options.epochs = "digits", 8 end
 
 -- Data ---------------------------------------------------------------------
@@ -49,9 +55,8 @@ local function find()
 end
 
 local name, train, test, classes
-if options.data ~= "" then
+if options.data ~= "found" then
   name = options.data
-  if not open[name] then error("no data of the name " .. name, 0) end
   train, test, classes = open[name]()
 else
   name, train, test, classes = find()
@@ -61,7 +66,6 @@ print(("%s: %d pictures to learn from, %d to be tested with"):format(
 
 -- Model --------------------------------------------------------------------
 
-fnn.manual_seed(1)
 
 -- An item is a picture (1, height, width) with values from 0 to 1.
 local shape = train:fields()[1].shape
@@ -95,8 +99,7 @@ end
 local loader = data.DataLoader(train, {
   batch = #train > 10000 and 128 or 16, shuffle = true, seed = 1,
 })
-local epochs = options.epochs > 0 and options.epochs
-               or (#train > 10000 and 10 or 20)
+local epochs = options.epochs or #train > 10000 and 10 or 20
 
 for epoch = 1, epochs do
   local sum = 0

@@ -6,8 +6,11 @@
 local fnn = require "fnn"
 local nn, optim = fnn.nn, fnn.optim
 
-local quick = fnn.arguments(arg, { quick = false }).quick
-fnn.manual_seed(1)  -- the same start, and so the same end, each time
+local quick = fnn.cli {
+  "A tiny network learns XOR.",
+  { "quick", false, "a few seconds, for tests" },
+  { "seed", 1, "the same start, and so the same end, each time" },
+}.quick
 
 -- Four examples, a row each: two inputs, and one output that is 1 when the
 -- inputs differ.

@@ -165,6 +165,15 @@ static int get_variable (lua_State *L) {
   return 1;
 }
 
+/* global(name): a global of the script, nil where the host has none */
+static int get_global (lua_State *L) {
+  const char *name = luaL_checkstring(L, 1);
+  lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
+  lua_pushstring(L, name);
+  lua_rawget(L, -2);
+  return 1;
+}
+
 /* version(x): counts the in-place writes to the tensor's storage */
 static int tensor_version (lua_State *L) {
   lua_pushinteger(L, (lua_Integer)checktensor(L, 1)->storage->version);
@@ -183,6 +192,7 @@ static int make_namespace (lua_State *L) {
 static const luaL_Reg internal_functions[] = {
   { "nearest", nearest },
   { "getenv", get_variable },
+  { "global", get_global },
   { "namespace", make_namespace },
   { "version", tensor_version },
   { NULL, NULL },

@@ -30,7 +30,7 @@ end
 fnn.metrics = internals.namespace({}, "fnn.metrics")
 
 later(fnn, "function", "Function")
-later(fnn, "arguments", "arguments")
+later(fnn, "cli", "cli")
 later(fnn, "graph_step", "graph_step")
 later(optim, "optim/schedule", "scheduler")
 later(optim, "optim/laws", [[

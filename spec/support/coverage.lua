@@ -31,8 +31,8 @@ end
 -- does not compute.
 local functions = coverage.words "cat stack einsum record"
 local others = coverage.words [[
-  Function Generator Network Param arange arguments autocast autocast_dtype
-  best_device default_device default_generator detect_anomaly devices
+  Function Generator Network Param arange autocast autocast_dtype
+  best_device cli default_device default_generator detect_anomaly devices
   empty_cache enable_grad evaluate eye clock fit fmt full grad gradcheck
   graph_step is_grad_enabled is_tensor kaiming linspace load_training
   manual_seed memory no_grad normal ones ones_like progress rand randint randn
