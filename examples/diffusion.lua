@@ -11,9 +11,13 @@
 local fnn = require "fnn"
 local nn, optim, data = fnn.nn, fnn.optim, fnn.data
 
-local options = fnn.arguments(arg, { quick = false, picture = "diffusion.png" })
+local options = fnn.cli {
+  "Learns to make handwritten digits out of noise.",
+  { "quick", false, "a few seconds, for tests" },
+  { "seed", 1, "the same start, and so the same end, each time" },
+  { "picture", "diffusion.png", "where to draw", value = "FILE" },
+}
 local steps = options.quick and 250 or 2000
-fnn.manual_seed(1)
 
 local train, test = data.digits():split_stratified(0.8)
 local digits, labels = train:all()
@@ -21,8 +25,8 @@ digits = digits:flatten(2) * 2 - 1  -- (n, 64), from -1 to 1
 
 -- The model ------------------------------------------------------------------
 
--- A point goes straight from noise, at t = 0, to a digit, at t = 1.  The network
--- sees where it is at some time, and which digit it is to be, and says where it
+-- A point goes straight from noise, at t = 0, to a digit, at t = 1.  The net
+-- sees where it is at some time and which digit it is to be, and says where it
 -- is going: digit - noise, in the mean of all that come through there.
 local Flow = nn.module "Flow"
 
@@ -56,21 +60,18 @@ function Flow:forward(x, t, ids)
 end
 
 local flow = Flow(256, 4)
-print(("%d parameters"):format((flow:parameter_count())))
-
--- Training -------------------------------------------------------------------
 
 local opt = optim.AdamW(flow:parameters(), { weight_decay = 0.01 })
-local schedule = optim.WarmupCosine(2e-3, steps // 20, steps)
+local schedule = optim.scheduler(
+  opt, optim.WarmupCosine(2e-3, steps // 20, steps))
 -- What is sampled with is the running mean of the weights, which wobbles less.
 local ema = optim.Ema(flow, { decay = options.quick and 0.98 or 0.998 })
 
-local begin, sum = os.clock(), 0
 for step = 1, steps do
   local picked = fnn.randint(0, #digits, 128)
   local digit = digits:index_select(1, picked)
   local noise, t = fnn.randn(128, 64), fnn.rand(128, 1)
-  opt:set_options { lr = schedule(step - 1) }
+  schedule(step - 1)
   opt:zero_grad()
   local velocity = flow(noise + t * (digit - noise), t,
                         labels:index_select(1, picked))
@@ -78,15 +79,10 @@ for step = 1, steps do
   loss:backward()
   opt:step()
   ema:update()
-  sum = sum + loss:item()
-  if step % 50 == 0 then
-    if step % (steps // 5) == 0 then
-      print(("step %4d: loss %.4f"):format(step, sum / 50))
-    end
-    sum = 0
+  if step % (steps // 5) == 0 then
+    print(("step %4d: loss %.3f"):format(step, loss:item()))
   end
 end
-print(("trained in %.0f s of processor time"):format(os.clock() - begin))
 
 -- Samples --------------------------------------------------------------------
 
@@ -121,11 +117,10 @@ local function nearest(x)
   return square:min(2):clamp(0):sqrt():mean():item()
 end
 local real = test:all():flatten(2) * 2 - 1
-print(("%.1f %% of %d are taken for what they were to be"):format(
-  100 * agreed, #ids))
-print(("the nearest real digit is %.2f away; of a new real one, %.2f"):format(
-  nearest(made), nearest(real)))
-print(nearest(stages[1]))
+print(("%.1f %% of %d are taken for what they were to be; the nearest digit " ..
+       "learned
+from is %.2f away (of a new real digit it is %.2f)"):format(
+  100 * agreed, #ids, nearest(made), nearest(real)))
 
 local rows = {}
 for k, at in ipairs { 1, 7, 13, 17, 21, 21, 21, 21, 21, 21, 21, 21, 21 } do
@@ -134,6 +129,5 @@ end
 local shown = (fnn.stack(rows, 2):view(-1, 1, 8, 8) / 2 + 0.5)
               :interpolate { scale_factor = 8, mode = "bilinear" }
 fnn.io.write_grid(options.picture, shown, { columns = #rows })
-print(options.picture .. " shows how they come out of noise, and some of them")
-print(os.clock() - begin)
+print(options.picture .. " shows some, and how they come out of the noise")
 assert(agreed > 0.8, "the digits are not what they were to be")

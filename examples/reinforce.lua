@@ -10,9 +10,12 @@
 local fnn = require "fnn"
 local nn, optim = fnn.nn, fnn.optim
 
-fnn.arguments(arg, { quick = false })  -- all of it takes a second
-fnn.manual_seed(1)
-math.randomseed(1)
+local options = fnn.cli {
+  "Learns from rewards: the best slot machine, and the way through a maze.",
+  { "quick", false, "for tests; all of it takes but a second" },
+  { "seed", 1, "the same start, and so the same end, each time" },
+}
+math.randomseed(options.seed)
 
 -- Nobody tells what would have been right: there are only actions that were
 -- tried and what they earned.  A policy gives a logit for each action.  An
