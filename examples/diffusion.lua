@@ -118,8 +118,7 @@ local function nearest(x)
 end
 local real = test:all():flatten(2) * 2 - 1
 print(("%.1f %% of %d are taken for what they were to be; the nearest digit " ..
-       "learned
-from is %.2f away (of a new real digit it is %.2f)"):format(
+       "that was\nlearned from is %.2f away, that of a new real one %.2f"):format(
   100 * agreed, #ids, nearest(made), nearest(real)))
 
 local rows = {}

@@ -20,7 +20,7 @@ math.randomseed(options.seed)
 -- Nobody tells what would have been right: there are only actions that were
 -- tried and what they earned.  A policy gives a logit for each action.  An
 -- action that earned more than was expected is made more probable, one that
--- earned less, less: by the gradient of its log probability times the advantage.
+-- earned less, less: by the gradient of log p(action) times the advantage.
 
 -- An action, as an id, by the probabilities in a list.
 local function pick(chances)
@@ -32,8 +32,8 @@ local function pick(chances)
   return #chances - 1
 end
 
--- cross_entropy is -log p(action), one for each row of logits.  Entropy is
--- worth something too, or the first thing that works would be all that is tried.
+-- cross_entropy is -log p(action), one for each row of logits.  Entropy counts
+-- too, or the first thing that works would be all that is tried.
 local function policy_loss(logits, actions, advantages)
   local surprise = nn.cross_entropy(logits, actions, { reduction = "none" })
   local logp = logits:log_softmax(-1)
