@@ -14,7 +14,7 @@
 #                      accesses in them, in build/check; COVER=1 counts the
 #                      lines that run, in build/cover
 #
-# CC= chooses the compiler, CFLAGS= and LDFLAGS= add to its flags, BENCH=--quick
+# CAIRO=0 leaves cairo out, CC= chooses the compiler, CFLAGS= and LDFLAGS= add to its flags, BENCH=--quick
 # makes the benchmarks short (bench/run.lua has more options).
 
 CC      ?= gcc
@@ -43,6 +43,13 @@ endif
 # time.
 ifneq ($(shell pkg-config --exists 'libcurl >= 7.66' 2>/dev/null && echo y),)
 CURL_CFLAGS := -DFNN_CURL $(shell pkg-config --cflags libcurl)
+endif
+
+# Plots by cairo, likewise; CAIRO=0 is without.
+ifneq ($(CAIRO),0)
+ifneq ($(shell pkg-config --exists 'cairo >= 1.10' 2>/dev/null && echo y),)
+CAIRO_CFLAGS := -DFNN_CAIRO $(shell pkg-config --cflags cairo)
+endif
 endif
 
 VERSION := $(shell sed -n 's/^.define FNN_VERSION "\(.*\)"/\1/p' src/fnn.h)
@@ -213,6 +220,7 @@ $(BUILD)/lua/%.o: lua/%.c
 	$(CC) $(ALL_CFLAGS) -Isrc $(LUA_CFLAGS) -c $< -o $@
 
 $(BUILD)/src/io/download.o: ALL_CFLAGS += $(CURL_CFLAGS)
+$(BUILD)/src/io/canvas_cairo.o: ALL_CFLAGS += $(CAIRO_CFLAGS)
 $(BUILD)/lua/edit.o: ALL_CFLAGS += $(EDIT_CFLAGS)
 $(BUILD)/lua/env.o: ALL_CFLAGS += $(EDIT_CFLAGS) \
   -DFNN_FLAGS='"$(strip $(OPT) $(SAN) $(CFLAGS))"'

@@ -352,6 +352,8 @@ void open_file (lua_State *L);
 
 /* Pushes what graph_step.lua needs of the engine. */
 void push_capture (lua_State *L);
+/* Pushes the functions that plots are drawn with. */
+void push_canvas (lua_State *L);
 
 /* The values of a tensor as text. */
 int tensor_tostring (lua_State *L);

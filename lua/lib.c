@@ -199,12 +199,14 @@ static const luaL_Reg internal_functions[] = {
 };
 
 static void push_internals (lua_State *L) {
-  lua_createtable(L, 0, KINDS + 6);
+  lua_createtable(L, 0, KINDS + 7);
   addfunctions(L, internal_functions);
   push_nn(L);
   lua_setfield(L, -2, "nn");
   push_capture(L);
   lua_setfield(L, -2, "capture");
+  push_canvas(L);
+  lua_setfield(L, -2, "canvas");
   for (int k = 0; k < KINDS; k++) {
     pushmethods(L, (Kind)k);
     lua_setfield(L, -2, class_names[k]);

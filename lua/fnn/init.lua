@@ -6,7 +6,6 @@ local gmatch = string.gmatch
 load "nn"
 load "optim"
 load "data"
-load "grid"
 load "gradcheck"
 
 -- Parts that not every script needs are compiled when one of their functions,
@@ -28,6 +27,7 @@ local function later (t, part, names)
 end
 
 fnn.metrics = internals.namespace({}, "fnn.metrics")
+fnn.plot = internals.namespace({}, "fnn.plot")
 
 later(fnn, "function", "Function")
 later(fnn, "cli", "cli")
@@ -39,6 +39,9 @@ later(optim, "optim/laws", [[
 ]])
 later(optim, "optim/plateau", "ReduceOnPlateau")
 later(fnn.metrics, "metrics", "accuracy classes confusion")
+later(fnn.plot, "plot", [[
+  lines scatter histogram images confusion heatmap grid
+]])
 later(fnn, "fit", "fit evaluate")
 later(fnn, "training", "save_training load_training")
 later(fnn, "network", "Network")
