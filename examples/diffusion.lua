@@ -117,9 +117,10 @@ local function nearest(x)
   return square:min(2):clamp(0):sqrt():mean():item()
 end
 local real = test:all():flatten(2) * 2 - 1
-print(("%.1f %% of %d are taken for what they were to be; the nearest digit " ..
-       "that was\nlearned from is %.2f away, that of a new real one %.2f"):format(
-  100 * agreed, #ids, nearest(made), nearest(real)))
+print(("%.1f %% of %d are taken for what they were to be"):format(
+  100 * agreed, #ids))
+print(("the nearest digit learned from is %.2f away, of a new real one %.2f")
+  :format(nearest(made), nearest(real)))
 
 local rows = {}
 for k, at in ipairs { 1, 7, 13, 17, 21, 21, 21, 21, 21, 21, 21, 21, 21 } do
@@ -127,6 +128,6 @@ for k, at in ipairs { 1, 7, 13, 17, 21, 21, 21, 21, 21, 21, 21, 21, 21 } do
 end
 local shown = (fnn.stack(rows, 2):view(-1, 1, 8, 8) / 2 + 0.5)
               :interpolate { scale_factor = 8, mode = "bilinear" }
-fnn.io.write_grid(options.picture, shown, { columns = #rows })
+fnn.plot.images { shown, columns = #rows }:save(options.picture)
 print(options.picture .. " shows some, and how they come out of the noise")
 assert(agreed > 0.8, "the digits are not what they were to be")

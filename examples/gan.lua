@@ -124,8 +124,8 @@ end
 print(("%.1f %% of %d are taken for what they were to be; they vary %.0f %% " ..
        "as much as real ones"):format(100 * agreed, #ids, 100 * variance))
 local shown = fnn.cat(rows):view(-1, 1, 8, 8) / 2 + 0.5
-fnn.io.write_grid(options.picture, shown:interpolate {
-  scale_factor = 8, mode = "bilinear" }, { columns = 12 })
+fnn.plot.images { shown:interpolate { scale_factor = 8, mode = "bilinear" },
+                  columns = 12 }:save(options.picture)
 print(options.picture .. " shows some, beside real ones")
 assert(agreed > 0.8, "the digits are not what they were to be")
 assert(variance > (options.quick and 0.2 or 0.6), "they are all alike")

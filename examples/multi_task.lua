@@ -3,9 +3,9 @@
 --
 --   fnn examples/multi_task.lua [--quick] [--picture FILE] [--device cuda]
 --
--- The picture shows scenes of test digits, the box that the network draws around
--- each (green, and grey where it truly is) and what it takes it for; what is
--- wrong is red.
+-- The picture shows scenes of test digits, the box that the network draws
+-- around each (green, and grey where it truly is) and what it takes it for;
+-- what is wrong is red.
 
 local fnn = require "fnn"
 local nn, optim, data = fnn.nn, fnn.optim, fnn.data
@@ -54,7 +54,8 @@ end
 function Finder:init()
   -- What both need: where there are strokes, and of what kind.
   self.trunk = nn.Sequential(block(1, 16), block(16, 32), block(32, 64),
-                             nn.Flatten(), nn.Linear(64 * 2 * 2, 128), nn.ReLU())
+                             nn.Flatten(), nn.Linear(64 * 2 * 2, 128),
+                             nn.ReLU())
   self.class = nn.Linear(128, 10)
   self.box = nn.Linear(128, 3)
 end
@@ -94,7 +95,7 @@ local function score(step)
   finder:train()
   local right = fnn.metrics.accuracy(logits, ids)
   local shared = overlap(found, boxes)
-  print(("step %4d: %5.1f %% of the test digits right, boxes overlap by %4.1f %%")
+  print(("step %4d: %5.1f %% of the digits right, boxes overlap by %4.1f %%")
     :format(step, 100 * right, 100 * shared:mean():item()))
   return right, shared, logits:argmax(2), found
 end
@@ -129,7 +130,6 @@ for i = 1, count do
 end
 fnn.plot.images { fnn.stack(images), labels = said, wrong = truth, columns = 8 }
         :save(options.picture)
-print(os.clock())
 print(options.picture .. " shows test scenes with what was found in them")
 assert(right > (options.quick and 0.8 or 0.95), "digits are not told apart")
 assert(shared:mean():item() > (options.quick and 0.65 or 0.75), "boxes are off")

@@ -145,5 +145,4 @@ for i = 1, 8 do
     numbers[i], text_of(said[i]), text_of(found)))
 end
 print(("%d of %d numbers are right"):format(right, #numbers))
-print(os.clock())
 assert(right > (options.quick and 0.5 or 0.95) * #numbers, "it cannot spell")

@@ -53,7 +53,7 @@ end
 
 local vae = Vae(256, 2)
 local opt = optim.AdamW(vae:parameters(), { lr = 2e-3, weight_decay = 0.01 })
-local images, labels = test:all()
+local images, ids = test:all()
 
 -- What a test digit costs one who only knows how bright each pixel is in the
 -- mean: what a model has to be better than.
