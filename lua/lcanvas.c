@@ -2,7 +2,6 @@
 ** show.  Names and numbers come from there: they have been checked. */
 
 #include <stdio.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -118,33 +117,34 @@ static int dots (lua_State *L) {
   return 0;
 }
 
-/* bytes(u8): its elements as a string */
-static int bytes (lua_State *L) {
-  fnn_Tensor *x = checktensor(L, 1);
-  if (x->dtype != FNN_U8 || !tensor_is_dense(x) || !x->storage->device->host)
-    return raise_error(L, "bytes: expected u8 on the cpu");
-  lua_pushlstring(L, tensor_data(x), (size_t)x->numel);
-  return 1;
-}
-
-/* terminal(file): whether it is one, and its columns and rows, if known */
+/* terminal([file]): whether it (stdout) is one; its columns, if known */
 static int terminal (lua_State *L) {
   luaL_Stream *f = luaL_testudata(L, 1, LUA_FILEHANDLE);
-  if (f == NULL || f->closef == NULL || !isatty(fileno(f->f))) return 0;
+  if (f == NULL && !lua_isnoneornil(L, 1)) return 0;
+  if (f != NULL && f->closef == NULL) return 0;
+  int fd = fileno(f != NULL ? f->f : stdout);
   struct winsize size = { 0 };
+  if (fd < 0 || !isatty(fd)) return 0;
   lua_pushboolean(L, true);
-  if (ioctl(fileno(f->f), TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
-    return 1;
+  if (ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 1;
   lua_pushinteger(L, size.ws_col);
-  lua_pushinteger(L, size.ws_row);
-  return 3;
+  return 2;
+}
+
+/* write(text): to stdout, as Lua's print */
+static int write_out (lua_State *L) {
+  size_t n;
+  const char *s = luaL_checklstring(L, 1, &n);
+  fwrite(s, 1, n, stdout);
+  fflush(stdout);
+  return 0;
 }
 
 static const luaL_Reg functions[] = {
-  { "body", canvas_body },  { "lines", lines }, { "marks", marks },
-  { "rect", rect },         { "text", text },   { "text_width", text_width },
-  { "image", image },       { "dots", dots },   { "bytes", bytes },
-  { "terminal", terminal }, { NULL, NULL },
+  { "body", canvas_body }, { "lines", lines }, { "marks", marks },
+  { "rect", rect },        { "text", text },   { "text_width", text_width },
+  { "image", image },      { "dots", dots },   { "terminal", terminal },
+  { "write", write_out },  { NULL, NULL },
 };
 
 void push_canvas (lua_State *L) {

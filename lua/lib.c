@@ -190,12 +190,9 @@ static int make_namespace (lua_State *L) {
 }
 
 static const luaL_Reg internal_functions[] = {
-  { "nearest", nearest },
-  { "getenv", get_variable },
-  { "global", get_global },
-  { "namespace", make_namespace },
-  { "version", tensor_version },
-  { NULL, NULL },
+  { "nearest", nearest },        { "getenv", get_variable },
+  { "global", get_global },      { "namespace", make_namespace },
+  { "version", tensor_version }, { NULL, NULL },
 };
 
 static void push_internals (lua_State *L) {

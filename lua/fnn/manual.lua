@@ -27,7 +27,7 @@ local manual = {}
 local subjects = {
   "tensor", "shape", "ops", "reduce", "random", "grad", "memory", "nn", "norms",
   "attention", "recurrent", "losses", "optim", "data", "train", "network",
-  "text", "plot", "io", "cli", "program"
+  "text", "io", "cli", "plot", "program"
 }
 
 -- Splits a list of parameters at the commas outside brackets.

@@ -11,6 +11,7 @@ local images = load "plot/images"
 local matrix = load "plot/matrix"
 local options = load "data/options"
 local points = load "plot/points"
+local print_part = load "plot/print"
 local xy = load "plot/xy"
 
 local raise, check = options.raise, options.check
@@ -77,6 +78,16 @@ function Plot:save(path, opts)
     raise("Plot:save: expected a path, got %s", data.described(path))
   end
   io.write_png(path, draw(part, o.plain))
+end
+
+-- p:print([file] [, { width =, height =, color =, picture = }]): to stdout, or
+-- to what has a method write.
+function Plot:print(file, opts)
+  local part = checked(self, "print")
+  if file ~= nil and type(file) ~= "table" and type(file) ~= "userdata" then
+    raise("Plot:print: expected a file, got %s", data.described(file))
+  end
+  print_part(part, file, opts, function() return draw(part, false) end)
 end
 
 return plot

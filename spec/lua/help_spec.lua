@@ -36,6 +36,7 @@ local function classes()
   end
   -- Those of Lua alone.
   found.Network = getmetatable(fnn.Network()).__index
+  found.Plot = getmetatable(fnn.plot.lines { { 1 } }).__index
   found.Decoder = getmetatable(fnn.text.Decoder(print)).__index
   found.KvCache = getmetatable(fnn.nn.KvCache { length = 1 }).__index
   for _, name in ipairs { "Transformer", "VisionTransformer" } do

@@ -239,7 +239,7 @@ typedef struct Canvas {
 } Canvas;
 
 const Canvas *canvas_plain (void);
-const Canvas *canvas_cairo (void); /* NULL without cairo, or without fonts */
+const Canvas *canvas_cairo (void); /* NULL without cairo */
 /* Cairo's unless plain is wanted or all there is. */
 const Canvas *canvas_choose (bool plain) LENT(canvas_choose);
 

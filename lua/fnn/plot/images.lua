@@ -139,8 +139,8 @@ local function draw_cell(c, l, x, y, image, t)
 end
 
 function images.draw(p, c, x, y, w, h)
-  local k, l = p.scale, nil
-  l = layout(c, p, k)
+  local k = p.scale
+  local l = layout(c, p, k)
   -- In less room than they want images are made smaller.
   for _ = 1, 40 do
     if l.width <= w and l.height <= h then break end

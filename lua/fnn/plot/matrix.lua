@@ -184,14 +184,14 @@ end
 local function draw_texts(c, p, box)
   local h, w = p.matrix:size(1), p.matrix:size(2)
   local dx, dy = (box[3] - box[1]) / w, (box[4] - box[2]) / h
-  local points = cell_text
+  local size = cell_text
   local widest = 0
   for _, text in ipairs(p.texts) do
-    widest = max(widest, c:text_width(text, points))
+    widest = max(widest, c:text_width(text, size))
   end
-  if widest > 0 then points = min(points, points * (dx - 4) / widest) end
-  points = min(points, dy * 0.7)
-  if points < 6 then return end
+  if widest > 0 then size = min(size, size * (dx - 4) / widest) end
+  size = min(size, dy * 0.7)
+  if size < 6 then return end
   local share = p.share:reshape(-1):totable()
   for i = 0, h * w - 1 do
     local row, column = i // w, i % w
@@ -199,7 +199,7 @@ local function draw_texts(c, p, box)
     local ink = colors.is_dark(color) and colors.paper or colors.ink
     local faint = p.kind == "confusion" and p.texts[i + 1] == "0"
     c:text(box[1] + (column + 0.5) * dx, box[2] + (row + 0.5) * dy,
-           p.texts[i + 1], { size = points, across = 0.5, up = 0.5,
+           p.texts[i + 1], { size = size, across = 0.5, up = 0.5,
                              color = faint and colors.grey or ink })
   end
 end
