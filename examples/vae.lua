@@ -5,10 +5,10 @@
 --
 -- The picture has on top test digits and below each what is left of it when all
 -- that is known is its place on the plane; then the plane itself: what is drawn
--- at each of its places.
+-- at each of its places, and where the test digits lie.
 
 local fnn = require "fnn"
-local nn, optim, data = fnn.nn, fnn.optim, fnn.data
+local nn, optim, data, plot = fnn.nn, fnn.optim, fnn.data, fnn.plot
 
 local options = fnn.cli {
   "Puts digits onto a plane where like ones lie together.",
@@ -83,21 +83,40 @@ end
 
 -- The picture ----------------------------------------------------------------
 
-fnn.no_grad(function ()
-  local columns, side = 15, 15
+local function pictures()
   local places = vae.encoder(images):narrow(2, 1, 2)
 
   -- Test digits, and what is drawn at their places.
-  local pairs = fnn.cat { images:narrow(1, 1, columns),
-    vae.decoder(places:narrow(1, 1, columns)):sigmoid():view(-1, 1, 8, 8) }
+  local drawn = vae.decoder(places:narrow(1, 1, 12)):sigmoid()
+  local shown = fnn.cat { images:narrow(1, 1, 12), drawn:view(-1, 1, 8, 8) }
+  shown = shown:interpolate { scale_factor = 8, mode = "bilinear" }
 
-  -- The plane, from -2 to 2, where most digits are.
-  local right = fnn.linspace(-2, 2, side):expand(side, side)
-  local up = right:t():flip(1)
-  local plane = vae.decoder(fnn.stack({ right, up }, 3):view(-1, 2))
-                :sigmoid():view(-1, 1, 8, 8)
-  fnn.io.write_grid(options.picture, fnn.cat { pairs, plane }:interpolate {
-    scale_factor = 8, mode = "bilinear" }, { columns = columns })
-  print(options.picture .. " shows test digits, what is left of them, the plane")
-end)
+  -- What is drawn all over the plane, from -2 to 2: 15 by 15 digits in one.
+  local right = fnn.linspace(-2, 2, 15):expand(15, 15)
+  local all = vae.decoder(fnn.stack({ right, right:t() }, 3):view(-1, 2))
+  local plane = all:sigmoid():view(15, 15, 8, 8):flip(3)  -- row 1 is below
+                   :permute(1, 3, 2, 4):reshape(1, 1, 120, 120)
+                   :interpolate { scale_factor = 4, mode = "bilinear" }
+
+  -- Where the test digits lie.
+  local points = { title = "where the test digits lie", xlim = { -3, 3 },
+                   ylim = { -3, 3 } }
+  for id = 0, 9 do
+    local own = places:index_select(1, ids:eq(id):nonzero():flatten())
+    points[id + 1] = { x = own:select(2, 1), y = own:select(2, 2),
+                       label = tostring(id), size = 5 }
+  end
+  return plot.grid {
+    plot.images { shown, columns = 12, title = "test digits, and what their " ..
+                                               "places tell of them" },
+    plot.grid {
+      plot.heatmap { plane[1][1], extent = { -2, 2, -2, 2 }, colors = "grey",
+                     title = "what is drawn at each place" },
+      plot.scatter(points), columns = 2,
+    }, columns = 1,
+  }
+end
+
+fnn.no_grad(pictures):save(options.picture)
+print(options.picture .. " shows test digits, what is left of them, the plane")
 assert(-elbo < without - 1, "the places on the plane tell too little")
