@@ -91,27 +91,26 @@ local function pictures()
   local shown = fnn.cat { images:narrow(1, 1, 12), drawn:view(-1, 1, 8, 8) }
   shown = shown:interpolate { scale_factor = 8, mode = "bilinear" }
 
-  -- What is drawn all over the plane, from -2 to 2: 15 by 15 digits in one.
-  local right = fnn.linspace(-2, 2, 15):expand(15, 15)
-  local all = vae.decoder(fnn.stack({ right, right:t() }, 3):view(-1, 2))
-  local plane = all:sigmoid():view(15, 15, 8, 8):flip(3)  -- row 1 is below
-                   :permute(1, 3, 2, 4):reshape(1, 1, 120, 120)
-                   :interpolate { scale_factor = 4, mode = "bilinear" }
+  -- What is drawn all over the plane, from -2 to 2 in both directions.
+  local right = fnn.linspace(-2, 2, 12):expand(12, 12)
+  local all = fnn.stack({ right, right:t():flip(1) }, 3):view(-1, 2)
+  local plane = vae.decoder(all):sigmoid():view(-1, 1, 8, 8)
+                   :interpolate { scale_factor = 6, mode = "bilinear" }
 
   -- Where the test digits lie.
-  local points = { title = "where the test digits lie", xlim = { -3, 3 },
-                   ylim = { -3, 3 } }
+  local points = { title = "where the test digits lie", width = 700,
+                   height = 700 }
   for id = 0, 9 do
     local own = places:index_select(1, ids:eq(id):nonzero():flatten())
     points[id + 1] = { x = own:select(2, 1), y = own:select(2, 2),
                        label = tostring(id), size = 5 }
   end
   return plot.grid {
-    plot.images { shown, columns = 12, title = "test digits, and what their " ..
-                                               "places tell of them" },
+    plot.images { shown, columns = 12, title = "test digits, and what is " ..
+                                               "left of them" },
     plot.grid {
-      plot.heatmap { plane[1][1], extent = { -2, 2, -2, 2 }, colors = "grey",
-                     title = "what is drawn at each place" },
+      plot.images { plane, columns = 12, scale = 1,
+                    title = "what is drawn at each place" },
       plot.scatter(points), columns = 2,
     }, columns = 1,
   }

@@ -1,5 +1,5 @@
--- vit.lua: a vision transformer (Dosovitskiy et al. 2021) learns to read digits,
--- as sequences of 16 patches, and shows what it goes by.
+-- vit.lua: a vision transformer (Dosovitskiy et al. 2021) learns to read
+-- digits, as sequences of 16 patches, and shows what it goes by.
 --
 --   fnn examples/vit.lua [--quick] [--picture FILE] [--device cuda]
 --
@@ -19,7 +19,7 @@ local epochs, batch = options.quick and 8 or 60, options.quick and 32 or 64
 local train, test = data.digits():split_stratified(0.8)
 
 -- Patches of 2 by 2 pixels, a vector of 64 numbers for each, three layers in
--- which each patch looks at all others; the mean over the patches is classified.
+-- which each patch attends to all others; the mean over them is classified.
 local vit = nn.VisionTransformer {
   image_size = 8, patch = 2, channels = 1, classes = 10,
   dim = 64, depth = 3, heads = 4, dropout = 0.1,
@@ -43,8 +43,8 @@ local accuracy = vit:accuracy(test)
 
 -- What it goes by ------------------------------------------------------------
 
--- A square of 3 by 3 pixels is blacked out, at each place in turn: how much less
--- likely its answer becomes, as (8, 8) numbers.
+-- A square of 3 by 3 pixels is blacked out, at each place in turn: how much
+-- less likely the answer becomes, as (8, 8) numbers.
 local function evidence(image, id)
   local hidden = image:expand(64, 1, 8, 8):clone()
   for i = 0, 63 do
