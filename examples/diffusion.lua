@@ -62,8 +62,8 @@ end
 local flow = Flow(256, 4)
 
 local opt = optim.AdamW(flow:parameters(), { weight_decay = 0.01 })
-local schedule = optim.scheduler(
-  opt, optim.WarmupCosine(2e-3, steps // 20, steps))
+local law = optim.WarmupCosine(2e-3, steps // 20, steps)
+local schedule = optim.scheduler(opt, law)
 -- What is sampled with is the running mean of the weights, which wobbles less.
 local ema = optim.Ema(flow, { decay = options.quick and 0.98 or 0.998 })
 
@@ -87,18 +87,13 @@ end
 -- Samples --------------------------------------------------------------------
 
 -- From noise straight on, in small steps; stages[k + 1] is how it is after k.
-local function sample(ids, count)
-  local stages = { fnn.randn(#ids, 64) }
-  for k = 0, count - 1 do
-    local t = fnn.full({ #ids, 1 }, k / count)
-    stages[k + 2] = stages[k + 1] + flow(stages[k + 1], t, ids) / count
-  end
-  return stages
-end
-
 local ids = fnn.arange(1000, { dtype = "i64" }) % 10
-local stages = fnn.no_grad(function ()
-  return ema:averaged(function () return sample(ids, 20) end)
+local stages = { fnn.randn(#ids, 64) }
+fnn.no_grad(ema.averaged, ema, function ()
+  for k = 0, 19 do
+    local x, t = stages[k + 1], fnn.full({ #ids, 1 }, k / 20)
+    stages[k + 2] = x + flow(x, t, ids) / 20
+  end
 end)
 local made = stages[21]:clamp(-1, 1)
 

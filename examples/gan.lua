@@ -22,8 +22,6 @@ local batch, noise_size = 64, 32
 local digits, labels = data.digits():all()
 digits = digits:flatten(2) * 2 - 1  -- (1797, 64), from -1 to 1
 
--- The two networks -----------------------------------------------------------
-
 -- The painter makes a digit of noise: other noise, another digit.  Which one of
 -- the ten it is to be is told by an id, as which a vector goes in beside it.
 local Painter = nn.module "Painter"
@@ -102,9 +100,7 @@ end
 
 painter:eval()
 local ids = fnn.arange(1000, { dtype = "i64" }) % 10
-local made = fnn.no_grad(function ()
-  return ema:averaged(function () return painter(ids) end)
-end)
+local made = fnn.no_grad(ema.averaged, ema, painter, ids)
 
 local judge = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Dropout(0.3),
                             nn.Linear(128, 10))

@@ -19,8 +19,6 @@ local options = fnn.cli {
 local steps = options.quick and 400 or 3000
 math.randomseed(options.seed)
 
--- Scenes ---------------------------------------------------------------------
-
 local train, test = data.digits():split_stratified(0.8)
 local side = 20  -- pixels of a scene
 
@@ -40,8 +38,6 @@ local function scenes(digits, ids)
   end
   return x, ids, fnn.tensor(boxes)
 end
-
--- The network ----------------------------------------------------------------
 
 local Finder = nn.module "Finder"
 
@@ -85,11 +81,11 @@ end
 
 local finder = Finder()
 local opt = optim.AdamW(finder:parameters(), { lr = 5e-3 })
-local schedule = optim.scheduler(
-  opt, optim.WarmupCosine(5e-3, steps // 20, steps))
+local law = optim.WarmupCosine(5e-3, steps // 20, steps)
+local schedule = optim.scheduler(opt, law)
 local x, ids, boxes = scenes(test:all())
 
-local function score(step)
+local function score(step)  -- prints it, and returns what it is of
   finder:eval()
   local logits, found = fnn.no_grad(finder, x)
   finder:train()
@@ -116,7 +112,7 @@ local right, shared, guesses, found = score(steps)
 local scale, count = 6, 32
 local shown = (x:narrow(1, 1, count):interpolate { scale_factor = scale }
                :clamp(0, 1) * 255):to "u8":expand(count, 3, -1, -1)
-local images, said, truth = {}, {}, {}
+local images, truth = {}, {}
 for i = 1, count do
   local image = shown[i]:permute(2, 3, 1):contiguous()
   for _, box in ipairs { { boxes[i], 0x808080 }, { found[i], 0x00c040 } } do
@@ -125,11 +121,10 @@ for i = 1, count do
                      place[3] // 1, place[3] // 1, box[2], 2)
   end
   images[i] = image:permute(3, 1, 2)
-  said[i] = guesses[i]
   truth[i] = guesses[i] ~= ids[i] and ids[i]
 end
-fnn.plot.images { fnn.stack(images), labels = said, wrong = truth, columns = 8 }
-        :save(options.picture)
+fnn.plot.images { fnn.stack(images), labels = guesses, wrong = truth,
+                  columns = 8 }:save(options.picture)
 print(options.picture .. " shows test scenes with what was found in them")
 assert(right > (options.quick and 0.8 or 0.95), "digits are not told apart")
 assert(shared:mean():item() > (options.quick and 0.65 or 0.75), "boxes are off")

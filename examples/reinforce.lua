@@ -11,7 +11,7 @@ local fnn = require "fnn"
 local nn, optim = fnn.nn, fnn.optim
 
 local options = fnn.cli {
-  "Learns from rewards: the best slot machine, and the way through a maze.",
+  "Learns from rewards: which slot machine is best, the way through a maze.",
   { "quick", false, "for tests; all of it takes but a second" },
   { "seed", 1, "the same start, and so the same end, each time" },
 }
@@ -86,10 +86,9 @@ local function go(field, action)
   local row, column = field // columns + down, field % columns + right
   local there = row * columns + column
   local what = column >= 0 and column < columns and fields[there + 1] or "#"
+  local ends = what == "G" and 1 or what == "~" and -1
   if what == "#" then return field, -0.05, false end
-  if what == "~" then return there, -1, true end
-  if what == "G" then return there, 1, true end
-  return there, -0.01, false
+  return there, ends or -0.01, ends ~= false
 end
 
 -- The policy: a vector for each field, and from it a logit for each move.
@@ -109,11 +108,10 @@ for _ = 1, 500 do
       field, rewards[#rewards + 1], last = go(field, actions[n])
     end
     local earned = 0  -- from there to the end; what is far off counts less
-    for t = #rewards, 1, -1 do
-      local here = at[first + t]
-      earned = rewards[t] + 0.95 * earned
-      advantages[first + t] = earned - (usual[here] or 0)
-      usual[here] = (usual[here] or 0) + 0.05 * advantages[first + t]
+    for n = #at, first + 1, -1 do
+      earned = rewards[n - first] + 0.95 * earned
+      advantages[n] = earned - (usual[at[n]] or 0)
+      usual[at[n]] = (usual[at[n]] or 0) + 0.05 * advantages[n]
     end
   end
   opt:zero_grad()
@@ -122,8 +120,7 @@ for _ = 1, 500 do
   opt:step()
 end
 
--- What is likeliest in each field, and where that leads.
-local best = model(everywhere):argmax(-1)
+local best = model(everywhere):argmax(-1)  -- what is likeliest in each field
 local arrows, field, steps = table.move(fields, 1, #fields, 1, {}), 0, 0
 for _, i in ipairs(free) do arrows[i + 1] = moves[best[i + 1] + 1][3] end
 while fields[field + 1] ~= "G" and steps < 40 do

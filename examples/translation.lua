@@ -18,16 +18,15 @@ local options = fnn.cli {
 local figures, steps = options.quick and 3 or 6, options.quick and 400 or 2000
 math.randomseed(options.seed)
 
--- Both languages -------------------------------------------------------------
-
+-- Figures and words, and between which words a sentence is.
 local words, id_of = {}, {}
-for word in ([[pad start stop zero one two three four five six seven eight nine
-    ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
-    nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred
-    thousand]]):gmatch "%a+" do
+for word in ([[pad start stop 0 1 2 3 4 5 6 7 8 9 zero one two three four five
+    six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+    seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty
+    ninety hundred thousand]]):gmatch "%w+" do
   words[#words + 1], id_of[word] = word, #words
 end
-local pad, start, stop = 0, 1, 2
+local pad, start, stop = id_of.pad, id_of.start, id_of.stop
 
 -- How it should be: what the network is to find out by examples.
 local function spell(n)
@@ -48,38 +47,33 @@ local function text_of(ids)
 end
 
 -- The ids of what a pattern finds in a text, with as many pads as it takes.
-local function ids_of(s, pattern, find, length)
+local function ids_in(s, pattern, length)
   local ids = {}
-  for piece in s:gmatch(pattern) do ids[#ids + 1] = find(piece) end
+  for piece in s:gmatch(pattern) do ids[#ids + 1] = id_of[piece] end
   for k = #ids + 1, length do ids[k] = pad end
   return ids
 end
 
--- Numbers of all lengths, a batch of their figures ("0" is 1, "9" is 10), and
--- one of them spelled out.  Of those from 100 on one in ten is kept for the
--- test and never learned from.
+-- Numbers of all lengths, and batches of ids: of their figures, and of what
+-- they are spelled.  One in ten of those from 100 on is kept for the test alone.
 local function draw(count, for_test)
   local numbers, x, y = {}, {}, {}
   while #x < count do
     local n = math.random(0, 10 ^ math.random(figures) // 1 - 1)
     if (n >= 100 and n * 7919 % 1009 < 101) == for_test then
-      local i, sentence = #numbers + 1, "start " .. spell(n) .. " stop"
-      numbers[i] = n
-      x[i] = ids_of(tostring(n), ".", function (c) return c + 1 end, figures)
-      y[i] = ids_of(sentence, "%a+", function (word) return id_of[word] end,
-                    2 * figures)
+      local i, sentence = #x + 1, "start " .. spell(n) .. " stop"
+      numbers[i], x[i] = n, ids_in(tostring(n), "%d", figures)
+      y[i] = ids_in(sentence, "%a+", 2 * figures)
     end
   end
-  return numbers, fnn.tensor(x, { dtype = "i64" }),
-         fnn.tensor(y, { dtype = "i64" })
+  local ids = { dtype = "i64" }
+  return numbers, fnn.tensor(x, ids), fnn.tensor(y, ids)
 end
-
--- The network ----------------------------------------------------------------
 
 local Speller = nn.module "Speller"
 
 function Speller:init(dim, heads, layers)
-  self.figures, self.words = nn.Embedding(11, dim), nn.Embedding(#words, dim)
+  self.words = nn.Embedding(#words, dim)
   self.transformer = nn.Transformer(dim, heads, {
     encoder_layers = layers, decoder_layers = layers, rotary = true,
     activation = "gelu", dropout = 0 })
@@ -88,7 +82,7 @@ end
 
 -- What the decoder is to know of figures (n, length); it sees no padding.
 function Speller:encode(x)
-  return self.transformer:encode(self.figures(x), { source_mask = x:ne(pad) })
+  return self.transformer:encode(self.words(x), { source_mask = x:ne(pad) })
 end
 
 -- Logits of the word after each of ids (n, words).
@@ -99,8 +93,8 @@ end
 
 local model = Speller(64, 4, 2)
 local opt = optim.AdamW(model:parameters())
-local schedule = optim.scheduler(
-  opt, optim.WarmupCosine(3e-3, steps // 10, steps))
+local law = optim.WarmupCosine(3e-3, steps // 10, steps)
+local schedule = optim.scheduler(opt, law)
 
 for step = 1, steps do
   local _, x, y = draw(64, false)
@@ -124,11 +118,11 @@ local numbers, x = draw(500, true)
 local memory = fnn.no_grad(function () return model:encode(x) end)
 
 -- The likeliest word each time, for all of them at once.
-local prompts, right = {}, 0
-for i = 1, #numbers do prompts[i] = { start } end
+local right = 0
 local said = text.generate(function (ids)
   return model:decode(ids, memory, x)
-end, prompts, { stop_ids = { stop }, max_tokens = 2 * figures })
+end, fnn.full({ #numbers, 1 }, start, { dtype = "i64" }),
+  { stop_ids = { stop }, max_tokens = 2 * figures })
 for i, n in ipairs(numbers) do
   if text_of(said[i]) == spell(n) then right = right + 1 end
 end
