@@ -44,7 +44,8 @@ void dataset_fill (fnn_Dataset *d, int64_t n, const int64_t *ids,
                    Tensor *const *to);
 
 /* What a loader was made with. */
-const fnn_LoaderOptions *loader_settings (const fnn_Loader *l);
+const fnn_LoaderOptions *loader_settings (const fnn_Loader *l)
+    LENT(loader_settings);
 
 /* Batches on their way to a card (stage.c): pinned blocks, a batch each. */
 typedef struct Stages Stages;

@@ -97,13 +97,13 @@ void writer_put (Writer *w, const void *p, int64_t n);
 void writer_close (Writer *w);
 
 /* Makes a folder, and those it is in, unless it is there. */
-void folder_make (const char *path);
+void folder_make (const char *path) LENT(folder_make);
 /* The names in it, each with a zero behind: (n) of u8. */
-fnn_Tensor *folder_names (const char *path);
+fnn_Tensor *folder_names (const char *path) LENT(folder_names);
 /* Removes the temporary files of writers that no longer live: how many. */
-int folder_sweep (const char *path);
+int folder_sweep (const char *path) LENT(folder_sweep);
 /* Removes a file, if it is there. */
-void file_remove (const char *path);
+void file_remove (const char *path) LENT(file_remove);
 
 /* The elements of x in row-major order on the host: x's own or a copy. */
 const void *writer_elements (fnn_Tensor *x);
