@@ -9,7 +9,7 @@
 -- test pictures with what the network takes them for.
 
 local fnn = require "fnn"
-local nn, optim, data, io = fnn.nn, fnn.optim, fnn.data, fnn.io
+local nn, optim, data = fnn.nn, fnn.optim, fnn.data
 
 local options = fnn.cli {
   "A convolutional network learns to read digits.",
@@ -65,7 +65,7 @@ local history = fnn.fit(model, train, {
   schedule = optim.OneCycle(1e-2, epochs * math.ceil(#train / batch)),
   metrics = { accuracy = fnn.metrics.accuracy },
   validation = test,
-  callback = function (epoch, stats)
+  on_epoch = function (epoch, stats)
     print(("epoch %2d of %d: loss %.4f, %.2f %% of the test set right")
       :format(epoch, epochs, stats.loss, 100 * stats.val_accuracy))
   end,

@@ -54,6 +54,13 @@ typedef struct Lib {
   const fnn_Device *device; /* where new tensors go */
   fnn_Dtype dtype;          /* of new float tensors */
   uint64_t collected_live;  /* bytes alive after the last collection */
+  int places;               /* numbers of module_place given so far */
+  struct {
+    uint64_t nodes, steps; /* alive, and made, when they were counted last */
+    uint64_t wait;         /* steps until they are counted again */
+    int grown;             /* times that each step left some, in a row */
+    bool told;
+  } growth; /* of graphs */
   bool collecting;
   bool scoped;           /* an fnn.scope is open */
   fnn_Status status;     /* of the last error raised */
@@ -317,6 +324,12 @@ void add_losses (lua_State *L);
 /* Pushes " (in 0.inner: Linear)", the place of the module that is running
 ** among those it is part of, or "" when none is. */
 void push_module_place (lua_State *L);
+/* The same for a context's place, ud being the Lib: a number for the module,
+** from 1, and to errors' text; 0 when none is.  The name that the profile has
+** for it, or nil; and these are found anew. */
+int module_place (void *ud, char *to, size_t n);
+void push_place_name (lua_State *L, int place);
+void forget_places (lua_State *L);
 
 /* }====================================================== */
 
@@ -368,11 +381,15 @@ void open_text (lua_State *L);
 void open_interrupt (lua_State *L);
 void open_file (lua_State *L);
 
-/* Push what graph_step.lua needs of the engine, and checkpoints.lua. */
+/* Adds what fnn/log.lua needs to the table on the top. */
+void add_log (lua_State *L);
+
+/* Push what parts of the library in Lua need of the engine: graph_step.lua,
+** checkpoints.lua, plot.lua, fnn/seeing/. */
 void push_capture (lua_State *L);
 void push_folder (lua_State *L);
-/* Pushes the functions that plots are drawn with. */
 void push_canvas (lua_State *L);
+void push_watch (lua_State *L);
 
 /* The values of a tensor as text. */
 int tensor_tostring (lua_State *L);

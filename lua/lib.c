@@ -59,6 +59,7 @@ static void open_context (lua_State *L, Lib *lib, const fnn_Host *host) {
   if (lib->context == NULL) luaL_error(L, "fnn: no memory for a context");
   lib->context->reclaim_library = reclaim;
   lib->context->where = where;
+  lib->context->place = module_place;
   lib->context->library = lib;
 }
 
@@ -198,15 +199,19 @@ static int make_namespace (lua_State *L) {
 }
 
 static const luaL_Reg internal_functions[] = {
-  { "nearest", nearest },        { "getenv", get_variable },
-  { "global", get_global },      { "namespace", make_namespace },
-  { "version", tensor_version }, { "warn", host_warning },
+  { "nearest", nearest },
+  { "getenv", get_variable },
+  { "global", get_global },
+  { "namespace", make_namespace },
+  { "version", tensor_version },
+  { "warn", host_warning },
   { NULL, NULL },
 };
 
 static void push_internals (lua_State *L) {
-  lua_createtable(L, 0, KINDS + 8);
+  lua_createtable(L, 0, KINDS + 10);
   addfunctions(L, internal_functions);
+  add_log(L);
   push_nn(L);
   lua_setfield(L, -2, "nn");
   push_capture(L);
@@ -215,6 +220,8 @@ static void push_internals (lua_State *L) {
   lua_setfield(L, -2, "folder");
   push_canvas(L);
   lua_setfield(L, -2, "canvas");
+  push_watch(L);
+  lua_setfield(L, -2, "watch");
   for (int k = 0; k < KINDS; k++) {
     pushmethods(L, (Kind)k);
     lua_setfield(L, -2, class_names[k]);
@@ -277,7 +284,8 @@ static const luaL_Reg functions[] = { { "clock", wall_clock },
                                       { NULL, NULL } };
 
 static void open_namespaces (lua_State *L) {
-  static const char *const names[] = { "nn", "optim", "data", "io", "text" };
+  static const char *const names[] = { "nn", "optim", "data",
+                                       "io", "text",  "graph" };
   for (int i = 0; i < countof(names); i++) {
     lua_newtable(L);
     lua_pushfstring(L, "fnn.%s", names[i]);

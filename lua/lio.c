@@ -296,6 +296,19 @@ static int write_png (lua_State *L) {
   return 0;
 }
 
+/* io.encode_png(image [, texts]): the file as a string */
+static int encode_png (lua_State *L) {
+  const char **keys, **texts;
+  fnn_Tensor *x = checktensor(L, 1);
+  int n = metadata(L, 2, &keys, &texts);
+  void **box = newbox(L, TENSOR);
+  guard(L, *box = fnn_retain(fnn_png_encode(x, n, keys, texts)));
+  const fnn_Tensor *bytes = *box;
+  lua_pushlstring(L, fnn_data(bytes), (size_t)fnn_numel(bytes));
+  box_empty(L, -2);
+  return 1;
+}
+
 /* io.draw_text(image, x, y, text [, color [, scale]]): places from 1 */
 static int draw_text (lua_State *L) {
   fnn_Tensor *image = checktensor(L, 1);
@@ -342,6 +355,7 @@ static const luaL_Reg functions[] = {
   { "download", download },
   { "read_png", read_png },
   { "write_png", write_png },
+  { "encode_png", encode_png },
   { "draw_text", draw_text },
   { "draw_rect", draw_rect },
   { NULL, NULL },

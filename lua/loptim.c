@@ -206,6 +206,36 @@ static int optimizer_add_group (lua_State *L) {
 ** =======================================================
 */
 
+/* A loss that is added up with its graph, a hidden state that is not detached:
+** each step leaves nodes.  What nothing reaches is collected before they are
+** counted, and where they do not grow, they are counted ever less often. */
+static void watch_growth (lua_State *L) {
+  enum { FIRST = 100, LAST = 12800, TIMES = 3 };
+  Lib *lib = getlib(L);
+  fnn_Context *c = lib->context;
+  uint64_t before = lib->growth.nodes, steps = c->steps - lib->growth.steps;
+  if (lib->growth.wait == 0) lib->growth.wait = FIRST;
+  if (steps < lib->growth.wait || lib->growth.told) return;
+  if (c->nodes >= before + steps && !collect(L, lib)) return;
+  bool grows = before > 0 && c->nodes >= before + steps;
+  lib->growth.grown = grows ? lib->growth.grown + 1 : 0;
+  lib->growth.nodes = c->nodes + (c->nodes == 0);
+  lib->growth.steps = c->steps;
+  if (!grows) {
+    if (lib->growth.wait < LAST) lib->growth.wait *= 2;
+  } else if (lib->growth.grown == TIMES) {
+    lib->growth.told = true;
+    guard(L, fnn_report(FNN_WARNING,
+                        "the graph grows: %llu operations are kept, %llu more "
+                        "than %llu steps ago: is a loss or a state held with "
+                        "its graph? (take loss:item() or x:detach(); "
+                        "fnn.memory_holders tells who holds it)",
+                        (unsigned long long)c->nodes,
+                        (unsigned long long)(c->nodes - before),
+                        (unsigned long long)steps));
+  }
+}
+
 /* opt:step(): nothing; opt:step { scale =, max_norm = }: the norm of the
 ** gradients times scale, before they are clipped. */
 static int optimizer_step (lua_State *L) {
@@ -216,11 +246,13 @@ static int optimizer_step (lua_State *L) {
   double most = opt_number(L, t, "max_norm", HUGE_VAL);
   if (t == 0) {
     guard(L, fnn_optimizer_step(o));
+    watch_growth(L);
     return 0;
   }
   void **box = newbox(L, TENSOR);
   guard(L,
         *box = fnn_retain(fnn_optimizer_step_clipped_later(o, scale, most)));
+  watch_growth(L);
   push_norm(L, box);
   return 1;
 }

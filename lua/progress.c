@@ -12,16 +12,19 @@
 #include "program.h"
 
 /* Seconds: before the bar appears, between two of its pictures, and between
-** two lines where there is no terminal. */
+** two lines where there is no terminal: those are also a share of the work
+** apart, so that a log of a long run stays short. */
 #define PATIENCE 0.3
 #define FRAME 0.1
 #define LINE 10.0
+#define SHARE 0.1
 
 static struct Bar {
   char what[64];
   double start;        /* when the work began */
   double drawn;        /* when it was last shown */
   int64_t first, last; /* steps: the one seen first, the one seen last */
+  int64_t told;        /* the one that was last shown */
   bool shown;
 } bar;
 
@@ -102,25 +105,35 @@ static void begin (const char *what, int64_t step, double t) {
   progress_end();
   snprintf(bar.what, sizeof bar.what, "%s", what);
   bar.start = bar.drawn = t;
-  bar.first = step;
+  bar.first = bar.told = step;
 }
 
+/* Whether it is time to show the step. */
+static bool is_due (bool terminal, int64_t step, int64_t total, double t) {
+  double since = t - bar.drawn;
+  if (terminal) return since >= (bar.shown ? FRAME : PATIENCE);
+  return since >= LINE && (double)(step - bar.told) >= SHARE * (double)total;
+}
+
+/* Without words, what there is ends. */
 bool progress_show (void *ud, const char *what, int64_t step, int64_t total) {
   (void)ud;
+  if (*what == '\0') {
+    progress_end();
+    return false;
+  }
   double t = now();
   bool terminal = isatty(STDERR_FILENO), last = total > 0 && step >= total;
   if (strncmp(bar.what, what, sizeof bar.what - 1) != 0 || step < bar.last)
     begin(what, step, t);
   bar.last = step;
-  double since = t - bar.drawn;
-  bool due = bar.shown ? since >= (terminal ? FRAME : LINE)
-                       : since >= (terminal ? PATIENCE : LINE);
-  if (due || (last && bar.shown)) {
+  if (is_due(terminal, step, total, t) || (last && bar.shown)) {
     if (terminal) draw_bar(step, total, t - bar.start);
     else draw_line(step, total, t - bar.start);
     fflush(stderr);
     bar.shown = true;
     bar.drawn = t;
+    bar.told = step;
   }
   if (last) progress_end();
   return false;

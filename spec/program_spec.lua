@@ -213,7 +213,7 @@ describe("the program", function ()
   it("explains itself with --help", function ()
     local out, err, code = run(FNN .. " --help")
     assert.matches("^usage: .-%-%-threads N.-%-%-memory%-limit", out)
-    assert.matches("Tools.- env", out)
+    assert.matches("Tools.-: completion env", out)
     assert.equal("0 ", code .. " " .. err)
   end)
 
@@ -262,6 +262,47 @@ describe("a tool", function ()
     local _, err, code = run(FNN .. " -- env")
     assert.equal(1, code)
     assert.matches("cannot open env", err)
+  end)
+
+  it("tells shells how to complete the program", function ()
+    local usage = run(FNN .. " --help")
+    for _, name in ipairs { "bash", "zsh", "fish" } do
+      local text, err, code = run(FNN .. " completion " .. name)
+      assert.equal("0 ", code .. " " .. err)
+      for option in usage:gmatch "\n  %-%-?(%a[%a-]*)" do
+        assert.matches(option, text, 1, true)
+      end
+      assert.matches(usage:match "Tools.-: (.-)\n", text, 1, true)
+      if shell.has(name) then
+        local _, wrong, status = run(name .. " -n " .. write(text))
+        assert.equal("0 ", status .. " " .. wrong)
+      end
+    end
+    local _, err, code = run(FNN .. " completion ksh")
+    assert.equal("2 fnn completion: expected bash, zsh or fish, got 'ksh'\n",
+                 code .. " " .. err)
+  end)
+
+  it("lets bash complete scripts by what they say", function ()
+    if not shell.has "bash" then return end
+    local text = run(FNN .. " completion bash")
+    local function complete (line)
+      local out = run("bash " .. write(([[
+        %s
+        _fnn_script_train_lua () { COMPREPLY=("script:$COMP_CWORD"); }
+        COMP_WORDS=(%s) COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+        _fnn
+        echo "${COMPREPLY[@]}"]]):format(text, line)))
+      return out
+    end
+    assert.equal("--threads\n", complete "fnn --th")
+    assert.equal("cpu cuda\n", complete "fnn --device ''")
+    assert.equal("cuda\n", complete "fnn --device = cu")
+    assert.equal("script:3\n", complete "fnn a/train.lua --lr ''")
+    assert.equal("script:5\n", complete "fnn --threads 2 train.lua --lr ''")
+    assert.equal("env\n", complete "fnn en")
+    assert.equal("zsh\n", complete "fnn completion z")
+    assert.equal("README.md\n", complete "fnn other.lua READ")
   end)
 
   it("refuses what it does not know, with 2", function ()

@@ -638,8 +638,8 @@ FNN_API bool fnn_is_grad_mode (void);
 ** f16 or bf16, and what needs the range of f32 takes 16-bit operands as f32;
 ** FNN_F32: nothing of that.  Returns what it was; a throw restores it. */
 FNN_API fnn_Dtype fnn_autocast (fnn_Dtype t);
-/* Whether backward throws at the first derivative that gives an infinity or
-** NaN, naming its op; returns what it was. */
+/* Whether the first op whose result is not finite throws, and the first
+** derivative, naming it; returns what it was. */
 FNN_API bool fnn_anomaly_mode (bool on);
 
 /* An op of the host's own.  forward has been done: y is its result from the
@@ -745,6 +745,10 @@ FNN_API const char *fnn_png_text (const fnn_Png *p, int i, const char **key);
 /* x: u8 (h, w) or (h, w, 1 .. 4). */
 FNN_API void fnn_png_write (const char *path, fnn_Tensor *x, int ntext,
                             const char *const *keys, const char *const *texts);
+/* The same file as u8 (bytes). */
+FNN_API fnn_Tensor *fnn_png_encode (fnn_Tensor *x, int ntext,
+                                    const char *const *keys,
+                                    const char *const *texts);
 
 /* Drawing into an image, u8 (h, w, 3) on the CPU; what is outside is cut
 ** off.  color is 0xRRGGBB.  A letter takes 6 by 9 dots of scale pixels, a

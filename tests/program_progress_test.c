@@ -136,6 +136,40 @@ static void is_silent_in_a_pipe_at_first (void **state) {
   close(ends[0]);
 }
 
+/* A minute a step: a line for each tenth of the work. */
+static void is_short_in_a_pipe (void **state) {
+  int ends[2], lines = 0;
+  (void)state;
+  assert_int_equal(pipe(ends), 0);
+  int terminal = dup(STDERR_FILENO);
+  dup2(ends[1], STDERR_FILENO);
+  for (int i = 1; i <= 100; i++) {
+    bar.drawn -= 60;
+    progress_show(NULL, "long", i, 100);
+  }
+  dup2(terminal, STDERR_FILENO);
+  close(terminal);
+  close(ends[1]);
+  ssize_t n = read(ends[0], text, sizeof text - 1);
+  close(ends[0]);
+  assert_true(n > 0);
+  text[n] = '\0';
+  for (const char *s = text; *s; s++) lines += *s == '\n';
+  assert_int_equal(lines, 10);
+  assert_int_equal(strncmp(text, "long: 11/100  ", 14), 0);
+  assert_non_null(strstr(text, "\nlong: 100/100  "));
+}
+
+static void ends_without_words (void **state) {
+  (void)state;
+  work("reading", 1, 30, 0);
+  shown();
+  progress_show(NULL, "", 0, 0);
+  assert_string_equal(shown(), "\r\n");
+  progress_show(NULL, "", 0, 0);
+  assert_string_equal(shown(), "");
+}
+
 int main (void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(shows_nothing_of_short_work),
@@ -145,6 +179,8 @@ int main (void) {
     cmocka_unit_test(starts_again_with_other_work),
     cmocka_unit_test(has_no_colour_when_asked),
     cmocka_unit_test(is_silent_in_a_pipe_at_first),
+    cmocka_unit_test(is_short_in_a_pipe),
+    cmocka_unit_test(ends_without_words),
   };
   return cmocka_run_group_tests_name("program_progress", tests, open_terminal,
                                      close_terminal);

@@ -26,8 +26,9 @@ local manual = {}
 
 local subjects = {
   "tensor", "shape", "ops", "reduce", "random", "grad", "memory", "nn", "norms",
-  "attention", "recurrent", "losses", "optim", "data", "train", "runs",
-  "network", "text", "io", "cli", "plot", "program"
+  "attention", "recurrent", "losses", "optim", "data", "train", "network",
+  "text", "io", "cli", "plot", "runs", "seeing", "fit", "metrics", "log",
+  "program"
 }
 
 -- Splits a list of parameters at the commas outside brackets.

@@ -301,34 +301,55 @@ static void say (const char *path, png_text *t, const char *key,
   t->text_length = 0;
 }
 
-void fnn_png_write (const char *path, Tensor *x, int ntext,
+/* name begins the messages. */
+static void encode (const char *name, Writer *w, Tensor *x, int ntext,
                     const char *const *keys, const char *const *texts) {
   static const int colour[] = { PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA,
                                 PNG_COLOR_TYPE_RGB, PNG_COLOR_TYPE_RGBA };
-  size_t m = fnn_mark();
-  int64_t n = x->ndim == 2 ? 1 : x->shape[2];
-  if (x->dtype != FNN_U8 || x->ndim < 2 || x->ndim > 3 || n < 1 || n > 4 ||
-      x->numel == 0 || x->shape[0] > SIDE_MAX || x->shape[1] > SIDE_MAX)
-    fnn_throw(FNN_ESHAPE,
-              "png_write: expected u8 of shape (h, w) or (h, w, "
-              "1 to 4), got %s of shape %s",
-              fnn_dtype_name((fnn_Dtype)x->dtype), shape_text(x));
-  int64_t h = x->shape[0], w = x->shape[1];
+  int64_t n = x->ndim == 2 ? 1 : x->shape[2], h = x->shape[0];
+  int64_t row = x->shape[1] * n;
   png_text *text = mem_scratch((size_t)(ntext + 1) * sizeof *text);
-  for (int i = 0; i < ntext; i++) say(path, &text[i], keys[i], texts[i]);
+  for (int i = 0; i < ntext; i++) say(name, &text[i], keys[i], texts[i]);
   const uint8_t *data = writer_elements(x);
-  Codec *c = codec_new(path, NULL, writer_open(path));
+  Codec *c = codec_new(name, NULL, w);
   png_set_write_fn(c->png, c, push, flush);
   png_set_user_limits(c->png, SIDE_MAX, SIDE_MAX);
-  png_set_IHDR(c->png, c->info, (png_uint_32)w, (png_uint_32)h, 8,
+  png_set_IHDR(c->png, c->info, (png_uint_32)x->shape[1], (png_uint_32)h, 8,
                colour[n - 1], PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_BASE,
                PNG_FILTER_TYPE_BASE);
   png_set_text(c->png, c->info, text, ntext);
   png_write_info(c->png, c->info);
-  for (int64_t i = 0; i < h; i++) png_write_row(c->png, data + i * w * n);
+  for (int64_t i = 0; i < h; i++) png_write_row(c->png, data + i * row);
   png_write_end(c->png, c->info);
-  writer_close(c->writer);
+}
+
+static void check_image (const char *what, Tensor *x) {
+  int64_t n = x->ndim == 2 ? 1 : x->ndim == 3 ? x->shape[2] : 0;
+  if (x->dtype != FNN_U8 || n < 1 || n > 4 || x->numel == 0 ||
+      x->shape[0] > SIDE_MAX || x->shape[1] > SIDE_MAX)
+    fnn_throw(FNN_ESHAPE,
+              "%s: expected u8 of shape (h, w) or (h, w, "
+              "1 to 4), got %s of shape %s",
+              what, fnn_dtype_name((fnn_Dtype)x->dtype), shape_text(x));
+}
+
+void fnn_png_write (const char *path, Tensor *x, int ntext,
+                    const char *const *keys, const char *const *texts) {
+  size_t m = fnn_mark();
+  check_image("png_write", x);
+  Writer *w = writer_open(path);
+  encode(path, w, x, ntext, keys, texts);
+  writer_close(w);
   fnn_escape(m, NULL);
+}
+
+Tensor *fnn_png_encode (Tensor *x, int ntext, const char *const *keys,
+                        const char *const *texts) {
+  size_t m = fnn_mark();
+  check_image("png_encode", x);
+  Writer *w = writer_memory();
+  encode("png_encode", w, x, ntext, keys, texts);
+  return fnn_escape(m, writer_bytes(w));
 }
 
 /* }====================================================== */

@@ -27,11 +27,14 @@
 #endif
 
 enum { BUFFER = 1 << 16, PIECE = 4 << 20, TEMP_NAME = 32, TRIES = 100 };
+enum { KEPT_MAX = 1 << 30 };
 
 struct Writer {
   Object o;
   int fd;
   bool temporary; /* temp exists and is to be removed */
+  char *kept;     /* bytes that go to no file */
+  int64_t size, room;
   int64_t used;
   char buffer[BUFFER];
   char target[PATH_MAX];
@@ -42,6 +45,7 @@ static void writer_destroy (void *o) {
   Writer *w = o;
   if (w->fd >= 0) close(w->fd);
   if (w->temporary) unlink(w->temp);
+  mem_free(w->kept, (size_t)w->room);
 }
 
 static const Type writer_type = { "Writer", writer_destroy };
@@ -96,7 +100,29 @@ Writer *writer_open (const char *path) {
   return w;
 }
 
+Writer *writer_memory (void) {
+  Writer *w = object_new(&writer_type, sizeof(Writer));
+  w->fd = -1;
+  return w;
+}
+
+static void keep (Writer *w, const char *p, int64_t n) {
+  if (n > KEPT_MAX - w->size)
+    fnn_throw(FNN_EARG, "write: more than %d bytes in memory", KEPT_MAX);
+  if (w->size + n > w->room) {
+    int64_t room = max64(w->size + n, 2 * w->room);
+    w->kept = mem_grow(w->kept, (size_t)w->room, (size_t)room);
+    w->room = room;
+  }
+  if (n > 0) memcpy(w->kept + w->size, p, (size_t)n);
+  w->size += n;
+}
+
 static void drain (Writer *w, const char *p, int64_t n) {
+  if (w->fd < 0) {
+    keep(w, p, n);
+    return;
+  }
   while (n > 0) {
     ssize_t put = write(w->fd, p, (size_t)min64(n, PIECE));
     if (put < 0 && errno != EINTR) reader_fail(w->target, "write");
@@ -141,6 +167,14 @@ void writer_close (Writer *w) {
   if (rename(w->temp, w->target) != 0) reader_fail(w->target, "replace");
   w->temporary = false;
   sync_folder(w);
+}
+
+Tensor *writer_bytes (Writer *w) {
+  drain(w, w->buffer, w->used);
+  w->used = 0;
+  Tensor *x = tensor_new(1, &w->size, FNN_U8, device_cpu());
+  if (w->size > 0) memcpy(tensor_data(x), w->kept, (size_t)w->size);
+  return x;
 }
 
 const void *writer_elements (Tensor *x) {

@@ -36,6 +36,9 @@ io.read_png(path: string, options?: table) -> Tensor, table
 io.write_png(path: string, image: Tensor, texts?: table)
   Writes u8 (height, width) or (height, width, channels).
 
+io.encode_png(image: Tensor, texts?: table) -> string
+  The bytes of the file that write_png would write.
+
 io.read_text(path: string) -> string
   A whole file.
 

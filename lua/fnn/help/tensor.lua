@@ -86,8 +86,11 @@ fnn.threads(n?: integer) -> integer
   the process may use CPUs. Results do not depend on it.
 
 fnn.progress(what: string, step: integer, total?: integer)
-  Tells whoever watches how far long work has come; the program shows a bar.
-  Raises when it is to stop.
+  Tells whoever watches how far long work has come; the program shows a bar with
+  the rate and the time that is left, and where stderr is no terminal a line for
+  each tenth of the work, but not more than one in 10 s. Work ends at its last
+  step; where that is not known, fnn.progress("", 0) ends it. Raises when it is
+  to stop.
 
 fnn.clock() -> number
   Seconds since some moment: the difference of two is the time that passed,
