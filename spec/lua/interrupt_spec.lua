@@ -129,6 +129,23 @@ describe("fnn.on_interrupt", function ()
     assert.equal("1\ttrue\n", out)
   end)
 
+  it("is the token's in a lua that loads the library", function ()
+    if not shell.has "lua5.4" then return end
+    local path = shell.write [[
+      local fnn = require "fnn"
+      local function note() end
+      print(fnn.on_interrupt(note), fnn.on_interrupt(nil) == note)
+      fnn.on_interrupt(note)
+      os.execute "(sleep 0.2; kill -INT $PPID) &"
+      while true do fnn.ones(9):sum() end
+    ]]
+    local out, err, code = shell.run("lua5.4 " .. path,
+                                     { env = "LUA_CPATH='build/?.so'" })
+    assert.equal("nil\ttrue\n", out)
+    assert.matches("interrupted!", err)  -- Lua's own Ctrl-C
+    assert.equal(1, code)
+  end)
+
   it("wants a function or nil", function ()
     local fnn = require "fnn"
     for _, v in ipairs { 3, "f", {} } do

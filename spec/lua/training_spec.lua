@@ -226,10 +226,10 @@ describe("loading a run", function()
   end)
 
   it("goes on with LBFGS, and its memory of steps", function()
-    local function valley()
+    local function new_valley()
       local p = fnn.Param(fnn.tensor { -1.2, 1 })
       local opt = optim.LBFGS({ p }, { lr = 0.1, max_iter = 2 })
-      local function step()
+      local function descend()
         return opt:step(function()
           opt:zero_grad()
           local x, y = p:narrow(1, 1, 1), p:narrow(1, 2, 1)
@@ -238,15 +238,15 @@ describe("loading a run", function()
           return loss
         end):item()
       end
-      return { p = p, opt = opt }, step
+      return { p = p, opt = opt }, descend
     end
     local file = os.tmpname()
-    local run, step = valley()
-    for _ = 1, 3 do step() end
+    local run, descend = new_valley()
+    for _ = 1, 3 do descend() end
     fnn.save_training(file, { p = run.p:value(), opt = run.opt })
-    local again, step_again = valley()
+    local again, descend_again = new_valley()
     fnn.load_training(file, { p = again.p:value(), opt = again.opt })
-    for _ = 1, 4 do assert.equal(step(), step_again()) end
+    for _ = 1, 4 do assert.equal(descend(), descend_again()) end
     os.remove(file)
   end)
 
@@ -426,6 +426,7 @@ describe("saving a run", function()
     local turned = fnn.rand(512, 1024):transpose(1, 2)  -- is to be copied
     collectgarbage()
     collectgarbage()
+    fnn.trim()
     fnn.reset_peak_memory()
     local before = fnn.memory().live
     fnn.save_training(path, { model = model, opt = opt, turned = turned })

@@ -2,14 +2,15 @@
 -- it was: dropout, shuffled batches read ahead, BatchNorm, an average of the
 -- weights, a schedule and clipping.  For scripts/kill-training.
 --
---   fnn spec/support/long_run.lua FOLDER STEPS
+--   fnn spec/support/long_run.lua FOLDER STEPS [BUDGET]
 --
 -- Prints where it begins, "from STEP EPOCH BATCH", and each step when it is
--- done.
+-- done.  After so many steps as its budget it waits, to be killed.
 
 local fnn = require "fnn"
 local nn, optim, data = fnn.nn, fnn.optim, fnn.data
 local folder, steps = arg[1], math.tointeger(arg[2])
+local budget = math.tointeger(arg[3])
 io.stdout:setvbuf "line"
 
 fnn.manual_seed(1)
@@ -55,6 +56,10 @@ while run.step < steps do
       checkpoints:save(state, run)
     end
     print(run.step)
+    if budget then
+      budget = budget - 1
+      if budget == 0 then io.read() end
+    end
     if run.step == steps then break end
   end
 end

@@ -55,7 +55,8 @@ void dataset_fill (fnn_Dataset *d, int64_t n, const int64_t *ids,
                    Tensor *const *to);
 
 /* What a loader was made with. */
-const fnn_LoaderOptions *loader_settings (const fnn_Loader *l);
+const fnn_LoaderOptions *loader_settings (const fnn_Loader *l)
+    LENT(loader_settings);
 
 /* A line of JSON whose fields are read (jsonl_row.c). */
 typedef struct JsonlRow {
