@@ -15,7 +15,9 @@
 #                      lines that run, in build/cover
 #
 # CC= chooses the compiler, CFLAGS= and LDFLAGS= add to its flags, BENCH=--quick
-# makes the benchmarks short (bench/run.lua has more options).
+# makes the benchmarks short (bench/run.lua has more options), ISAS=baseline
+# leaves out the kernels for AVX2 and AVX-512, which builds faster, CAIRO=0
+# the drawing library.
 
 CC      ?= gcc
 PREFIX  ?= /usr/local
@@ -45,6 +47,13 @@ ifneq ($(shell pkg-config --exists 'libcurl >= 7.66' 2>/dev/null && echo y),)
 CURL_CFLAGS := -DFNN_CURL $(shell pkg-config --cflags libcurl)
 endif
 
+# Plots by cairo, likewise; CAIRO=0 is without.
+ifneq ($(CAIRO),0)
+ifneq ($(shell pkg-config --exists 'cairo >= 1.10' 2>/dev/null && echo y),)
+CAIRO_CFLAGS := -DFNN_CAIRO $(shell pkg-config --cflags cairo)
+endif
+endif
+
 VERSION := $(shell sed -n 's/^.define FNN_VERSION "\(.*\)"/\1/p' src/fnn.h)
 SOVERSION := $(firstword $(subst ., ,$(VERSION)))
 
@@ -64,10 +73,8 @@ ALL_CFLAGS = -std=gnu11 $(OPT) $(WARN) $(WERROR) -fPIC -fvisibility=hidden \
 LDFLAGS ?=
 
 ARCH    := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
-ifeq ($(ARCH),x86_64)
-ISAS    := baseline avx2 avx512
-endif
-ISAS    ?= baseline
+# A copy of the kernels for each.
+ISAS    ?= baseline $(if $(filter x86_64,$(ARCH)),avx2 avx512)
 FLAGS_baseline :=
 FLAGS_avx2     := -mavx2 -mfma -mf16c
 FLAGS_avx512   := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c \
@@ -212,7 +219,9 @@ $(BUILD)/lua/%.o: lua/%.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -Isrc $(LUA_CFLAGS) -c $< -o $@
 
+$(BUILD)/src/cpu/device.o: ALL_CFLAGS += $(ISAS:%=-DISA_%)
 $(BUILD)/src/io/download.o: ALL_CFLAGS += $(CURL_CFLAGS)
+$(BUILD)/src/io/canvas_cairo.o: ALL_CFLAGS += $(CAIRO_CFLAGS)
 $(BUILD)/lua/edit.o: ALL_CFLAGS += $(EDIT_CFLAGS)
 $(BUILD)/lua/env.o: ALL_CFLAGS += $(EDIT_CFLAGS) \
   -DFNN_FLAGS='"$(strip $(OPT) $(SAN) $(CFLAGS))"'

@@ -49,7 +49,7 @@ local history = fnn.fit(model, train, {
   epochs = epochs, batch_size = 32, seed = 1, loss = nn.cross_entropy,
   optimizer = optim.AdamW, schedule = halving(4e-3, 4 * #train // 32),
   metrics = { accuracy = fnn.metrics.accuracy }, validation = test,
-  callback = function (epoch, stats)
+  on_epoch = function (epoch, stats)
     print(("epoch %2d  loss %.4f  %.1f %% of the test digits"):format(
       epoch, stats.loss, 100 * stats.val_accuracy))
   end,

@@ -68,8 +68,8 @@ for k = 1, shown do
   truth[k] = ids[i] ~= labels[i] and labels[i]  -- false where it is right
 end
 local drawn = images:index_select(1, { table.unpack(order, 1, shown) })
-fnn.io.write_grid(picture, drawn,
-               { labels = said, wrong = truth, columns = 12 })
+fnn.plot.images { drawn, labels = said, wrong = truth, columns = 12 }
+  :save(picture)
 print(("%d of %d test digits are right; %s shows %d of them, the %d wrong " ..
        "ones first, marked"):format(right, #test, picture, shown,
                                     #test - right))

@@ -65,7 +65,7 @@ local history = fnn.fit(model, train, {
   schedule = optim.OneCycle(1e-2, epochs * math.ceil(#train / batch)),
   metrics = { accuracy = fnn.metrics.accuracy },
   validation = test,
-  callback = function (epoch, stats)
+  on_epoch = function (epoch, stats)
     print(("epoch %2d of %d: loss %.4f, %.2f %% of the test set right")
       :format(epoch, epochs, stats.loss, 100 * stats.val_accuracy))
   end,
@@ -82,11 +82,11 @@ for k = 1, #ids do
   labels[k] = classes[guesses[k] + 1]
   truth[k] = guesses[k] ~= ids[k] and classes[ids[k] + 1]
 end
-io.write_grid(options.picture, images, {
-  labels = labels, wrong = truth, columns = 8,
+fnn.plot.images {
+  images, labels = labels, wrong = truth, columns = 8,
   title = ("%s: %.1f%% of %d right"):format(options.data, 100 * accuracy,
                                             #test),
-})
+}:save(options.picture)
 print(("wrote %s: what the network takes some pictures for, mistakes in red")
   :format(options.picture))
 

@@ -147,10 +147,10 @@ local function examples(m, count)
 end
 
 local images, labels, truth = examples(again, 24)
-io.write_grid(options.picture, images, {
-  labels = labels, wrong = truth, columns = 8,
+fnn.plot.images {
+  images, labels = labels, wrong = truth, columns = 8,
   title = ("%s: %.1f%% of %d right"):format(name, 100 * before, #test),
-})
+}:save(options.picture)
 print(("wrote %s: what the model takes some pictures for, mistakes in red")
   :format(options.picture))
 

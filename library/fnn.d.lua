@@ -110,9 +110,11 @@ function fnn.synchronize(device) end
 function fnn.threads(n) end
 
 ---Tells whoever watches how far long work has come: the name of the work, how
----many steps are done and, if it is known, of how many. Raises when it is to
----stop. The program shows a bar on stderr where that is a terminal, and
----elsewhere a line now and then; of work that is soon done it shows nothing.
+---many steps are done and, if it is known, of how many; the program shows a bar
+---with the rate and the time that is left, and where stderr is no terminal a
+---line for each tenth of the work, but not more than one in 10 s. Work ends at
+---its last step; where that is not known, fnn.progress("", 0) ends it. Raises
+---when it is to stop.
 ---
 ---Of a loop it keeps count itself: `for x, y in fnn.progress(loader, "epoch
 ---1")`. It takes a loader, a list or a tensor (`for i, v in`), an iterator
@@ -1259,9 +1261,15 @@ function fnn.no_grad(f, ...) end
 ---@return any
 function fnn.enable_grad(f, ...) end
 
----Calls f with the arguments and returns its results. A backward inside looks
----at each gradient and raises at the first that is infinite or not a number,
----with the name of the operation that made it. Slow: for finding a fault.
+---Calls f with the arguments and returns its results. Inside, each operation
+---looks at its result, also in no_grad and where it writes in place, and each
+---backward at the gradients that it gives; the first that is not finite raises.
+---The error names the operation, the line of the script that called it and the
+---module it is in, shapes, how many elements are nan or inf and where the first
+---is, and whether they were made there or came in with an input. -inf may be
+---filled in and may come in, as it does in masks. What happens in a step that
+---is being recorded (fnn.graph_step) is not looked at. Slow: for finding a
+---fault.
 ---@param f function
 ---@param ... any
 ---@return any
@@ -3385,6 +3393,10 @@ function Optimizer:state_dict() end
 ---@return fnn.Optimizer
 function Optimizer:load_state_dict(state) end
 
+---Raises what load_state_dict would, and changes nothing.
+---@param state table
+function Optimizer:check_state_dict(state) end
+
 ---Writes state_dict as a safetensors file, whole or not at all.
 ---@param path string
 ---@return fnn.Optimizer
@@ -3482,8 +3494,10 @@ function Optimizer:gradients_are_finite() end
 ---@return table
 function fnn.optim.GradScaler(options) end
 
----A function that gives the optimizer the rate of a step, and returns it. Groups
----keep the ratios of their rates; the largest is the schedule's.
+---What is called with a step: it gives the optimizer the rate of that step, and
+---returns it. Groups keep the ratios of their rates; the largest is the
+---schedule's. s:state_dict() and s:load_state_dict(state) keep the ratios, which
+---the rates no longer tell once all are 0, and what a schedule with state has.
 ---@param opt fnn.Optimizer
 ---@param schedule function
 ---@return function
@@ -3818,61 +3832,19 @@ function Loader:start(epoch, batch) end
 ---@return integer
 function Loader:cursor() end
 
----Trains the model and returns a list of what was seen in each epoch that ran:
----tables of epoch, loss, lr, val_loss and the metrics by their names, those of
----the validation as val_NAME; means over the items. The model is left in
----evaluation, as by model:eval(). A mean loss that is infinite or nan raises.
----loss: function                 of outputs and targets: nn.cross_entropy
----epochs: integer = 1
----batch_size: integer = 32       of a dataset; a loader has its own
----shuffle: boolean = true        of a dataset
----seed: integer = 0              of a dataset's order
----optimizer: Optimizer|function  or what makes one: optim.Adam; AdamW without
----lr: number                     for an optimizer that is made
----schedule: function             the rate by the step, counted from 0
----clip: number                   the longest gradient
----validation: Dataset            what to evaluate on after each epoch
----metrics: table                 functions of outputs and targets, by name
----callback: function             f(epoch, stats); false ends the training
----device: string                 where model and batches go; if left out,
----                               batches go to where the model is
----progress: boolean = true       whether the program's bar is shown
----@param model fnn.Module
----@param data fnn.Dataset|fnn.Loader|table
----@param options? table
+---The cursor, and what decides which items a batch has: how many there are,
+---batch_size, seed, shuffle, drop_last. What was read ahead is not in it.
 ---@return table
-function fnn.fit(model, data, options) end
+function Loader:state_dict() end
 
----The mean loss and metrics over the data, in evaluation and without gradients.
----loss: function
----metrics: table
----batch_size: integer = 32
----device: string           where batches go; if left out, to where the model is
----@param model fnn.Module
----@param data fnn.Dataset|fnn.Loader|table
----@param options? table
----@return table
-function fnn.evaluate(model, data, options) end
-
----Writes a run that is to go on: what state has by name. Models, optimizers,
----averages, schedules with state and GradScalers are kept by their state_dict,
----generators and tensors as they are, and plain values (a step, the sizes of the
----model) as JSON; the default generator too. The file is the old one or the
----whole new one.
----@param path string
+---Goes to that cursor; raises for a loader whose batches have other items.
 ---@param state table
-function fnn.save_training(path, state) end
+---@return fnn.Loader
+function Loader:load_state_dict(state) end
 
----Fills the models, optimizers and so on in state from such a file, each by its
----name, and the default generator; returns the plain values, which state leaves
----out, and the tensors that nothing was given for. A file of weights alone is
----refused. When one does not fit, those whose names sort before it are filled.
----partial: boolean = false   leaves what state does not name, and the generator
----@param path string
----@param state? table
----@param options? table
----@return table
-function fnn.load_training(path, state, options) end
+---Raises what load_state_dict would, and changes nothing.
+---@param state table
+function Loader:check_state_dict(state) end
 
 ---A function that does what f does. On the CPU it is f. On a card it calls f
 ---the first times, then records a call, and from then on replays it: f itself
@@ -3895,32 +3867,6 @@ function fnn.load_training(path, state, options) end
 ---@param options? table
 ---@return function
 function fnn.graph_step(f, options) end
-
-fnn.metrics = {}
-
----The share of rows whose class is the target's.
----threshold: number = 0.5    0 for outputs that are no probabilities yet
----@param outputs fnn.Tensor
----@param targets fnn.Tensor
----@param options? table
----@return number
-function fnn.metrics.accuracy(outputs, targets, options) end
-
----The id of each row's class.
----threshold: number = 0.5
----@param outputs fnn.Tensor
----@param options? table
----@return fnn.Tensor
-function fnn.metrics.classes(outputs, options) end
-
----How often each actual class was taken for each: counts (actual, predicted).
----threshold: number = 0.5
----classes: integer           how many there are, if the outputs do not tell
----@param outputs fnn.Tensor
----@param targets fnn.Tensor
----@param options? table
----@return fnn.Tensor
-function fnn.metrics.confusion(outputs, targets, options) end
 
 ---A network without layers.
 ---seed: integer    of its first weights and of the order of the data
@@ -4182,18 +4128,6 @@ function fnn.io.write_png(path, image, texts) end
 ---@return string
 function fnn.io.encode_png(image, texts) end
 
----Writes a PNG of images (n, height, width) or (n, channels, height, width),
----floats from 0 to 1 or bytes, side by side with texts under them.
----labels: table|Tensor    a text or number for each
----wrong: table            true, or what it should be, for those to mark in red
----columns: integer        how many in a row
----scale: integer          how many times larger than they are
----title: string           a line above all
----@param path string
----@param images fnn.Tensor
----@param options? table
-function fnn.io.write_grid(path, images, options) end
-
 ---A whole file.
 ---@param path string
 ---@return string
@@ -4378,6 +4312,532 @@ function Log:close() end
 ---@param words? string[]
 ---@return table
 function fnn.cli(spec, words) end
+
+fnn.plot = {}
+
+---Lines through numbers: plot.lines { train, { y = val, label = "val" } }. A
+---series is a list, a tensor (n), or { x =, y =, label =, color =, width =,
+---dash =, shape =, size =, alpha = }; x counts from 1 without.
+---title: string       above
+---xlabel: string      below the x axis
+---ylabel: string      beside the y axis
+---xscale: string = "linear"    or "log", where numbers up to 0 are gaps
+---yscale: string = "linear"    or "log"
+---xlim: table         { low, high } that the axis shows
+---ylim: table         { low, high }
+---width: integer = 800     pixels
+---height: integer = 500    pixels
+---@param series table
+---@return fnn.Plot
+function fnn.plot.lines(series) end
+
+---Points: a series is { x =, y =, label =, color =, size =, shape =, alpha = }
+---or a tensor (n, 2). Options as of lines, and
+---background: table    { matrix, extent = { x0, x1, y0, y1 }, colors = } drawn
+---                     behind, row 1 at y0: numbers, or ids of the series
+---shape, of a series: circle, square, triangle, diamond, cross or plus.
+---@param series table
+---@return fnn.Plot
+function fnn.plot.scatter(series) end
+
+---How many of the numbers of each series lie in each of equal bins. Options as
+---of lines, and
+---bins: integer       how many; without, about 2 n^(1/3) with round ends
+---labels: string[]    a name for each series
+---density: boolean    as shares, of an area of 1
+---@param values table
+---@return fnn.Plot
+function fnn.plot.histogram(values) end
+
+---Images (n, height, width) or (n, channels, height, width), floats from 0 to 1
+---or bytes, side by side with texts under them: plot.images { x, labels = ids }.
+---labels: table|Tensor    a text or number for each
+---wrong: table        true, or what it should be, for those to mark in red
+---columns: integer    how many in a row
+---scale: integer      how many times larger than they are
+---title: string       above
+---width: integer      pixels; images are made smaller to fit
+---height: integer     pixels
+---@param images table
+---@return fnn.Plot
+function fnn.plot.images(images) end
+
+---A matrix of counts (true class, predicted class), as metrics.confusion makes;
+---colors are shares of the row.
+---classes: string[]   names of the classes; without, their ids
+---title: string       above
+---xlabel: string = "predicted"    below
+---ylabel: string = "true"         beside
+---colors: string = "blues"        as of heatmap
+---width: integer      pixels
+---height: integer     pixels
+---@param counts table
+---@return fnn.Plot
+function fnn.plot.confusion(counts) end
+
+---A matrix (rows, columns) as colors: weights, attention. Row 1 is at the top;
+---with extent at y0, the bottom.
+---xlabels: string[]   names of the columns
+---ylabels: string[]   names of the rows
+---extent: table       { x0, x1, y0, y1 } that it covers, for axes of numbers
+---colors: string = "viridis"    "diverging" around 0, "blues" or "grey"
+---range: table        { low, high } that the ends of the colors stand for
+---values: boolean     whether numbers are written into the cells
+---title: string       above
+---xlabel: string      below
+---ylabel: string      beside
+---width: integer      pixels
+---height: integer     pixels
+---@param matrix table
+---@return fnn.Plot
+function fnn.plot.heatmap(matrix) end
+
+---Several plots in one picture: plot.grid { a, b, c, columns = 2 }.
+---columns: integer    how many in a row
+---title: string       above all
+---width: integer      pixels of all
+---height: integer     pixels of all
+---@param plots table
+---@return fnn.Plot
+function fnn.plot.grid(plots) end
+
+---@class fnn.Plot
+local Plot = {}
+
+---Writes a PNG, drawn by cairo where it is installed.
+---plain: boolean = false    drawn without cairo
+---@param path string
+---@param options? table
+function Plot:save(path, options) end
+
+---Prints it, to the terminal or to what has a method write: braille dots, blocks
+---in colors or shades, a table; in kitty, Ghostty, iTerm2 and WezTerm the
+---picture itself. Colors only on a terminal, and not where NO_COLOR is set.
+---width: integer      columns; without, the terminal's, or 80
+---height: integer     lines, of lines and points 20
+---color: boolean|string = "auto"      true, false, "256" or "true" (24 bits)
+---picture: boolean|string = "auto"    false, "kitty" or "iterm"
+---@param file? userdata
+---@param options? table
+function Plot:print(file, options) end
+
+---The picture, u8 (height, width, 3).
+---plain: boolean = false    drawn without cairo
+---@param options? table
+---@return fnn.Tensor
+function Plot:image(options) end
+
+---Writes a run that is to go on: what state has by name. Models, optimizers,
+---averages, schedulers, schedules with state, GradScalers and loaders are kept
+---by their state_dict, generators and tensors as they are, and plain values (a
+---step, the sizes of the model) as JSON; the default generator, of which dropout
+---draws, too. A loader's state is the next batch that it gives, whatever it has
+---read ahead; anything with start and cursor, as a source of batches, is kept by
+---its cursor. The file is the old one or the whole new one, whenever the
+---process is killed. What is written is never gathered: it takes the memory of
+---the largest tensor at most.
+---@param path string
+---@param state table
+function fnn.save_training(path, state) end
+
+---Fills the models, optimizers and so on in state from such a file, each by its
+---name, and the default generator; returns the plain values, which state leaves
+---out, and the tensors that nothing was given for. A file of weights alone is
+---refused. All is checked before anything is changed: when an entry does not fit
+---(a name, a shape, another kind of optimizer, a loader with other batches)
+---everything is as it was. An object of your own needs state_dict and
+---load_state_dict; its check_state_dict(state), if it has one, raises for what
+---does not fit; without one its load_state_dict comes before the others', and
+---takes back its own state_dict when something fails.
+---partial: boolean = false   leaves what state does not name, and the generator
+---@param path string
+---@param state? table
+---@param options? table
+---@return table
+function fnn.load_training(path, state, options) end
+
+---What is in a folder, which is made if it is not there. Temporary files of
+---saves that were killed are removed. A damaged file is passed over with a
+---warning. #cp is how many there are.
+---keep: integer = 3       how many of the last steps are kept
+---best: string            the value by which one is the best, and kept as well:
+---                        "val_loss"; it is read from the files, also by a new
+---                        process; a save without it, or of nan, is no best
+---mode: string = "min"    or "max": which of two values is better
+---@param folder string
+---@param options? table
+---@return fnn.Checkpoints
+function fnn.checkpoints(folder, options) end
+
+---@class fnn.Checkpoints
+local Checkpoints = {}
+
+---Saves the run as fnn.save_training does, with plain values beside it, of which
+---step is one that must be there (in either); then removes what is not to be
+---kept. Returns the path. A step that is before the last one raises: that is
+---another run.
+---@param state table
+---@param values? table
+---@return string
+function Checkpoints:save(state, values) end
+
+---Fills state from the newest file, as fnn.load_training does, and returns the
+---plain values; nil in a folder without one. Plain values in state are
+---overlooked, so that the same table serves to save.
+---@param state table
+---@param options? table
+---@return table
+function Checkpoints:resume(state, options) end
+
+---The path of the file with the highest step, and its plain values; or nil.
+---@return string
+---@return table
+function Checkpoints:latest() end
+
+---The same of the best one; of several that are as good, the first.
+---@return string
+---@return table
+function Checkpoints:best() end
+
+---The paths of all, by rising steps.
+---@return string[]
+function Checkpoints:list() end
+
+---Lets the script end by itself what Ctrl-C would break off: at the next Ctrl-C
+---f is called once, between two instructions of Lua (an op that runs is done
+---first), and the script goes on. f takes a note, `stop = true`, by which the
+---loop ends where it has something whole to save. A second Ctrl-C ends the
+---process. nil for f takes it back; the function that was there before is
+---returned, nil if it has been called. In a host's state f answers to the token
+---with which the host cancels work: the first time it is called instead, the
+---second time work is cancelled. In Lua's own program Ctrl-C is Lua's.
+---@param f function
+---@return function
+function fnn.on_interrupt(f) end
+
+---Calls f and returns where its time went, and what f returned. print(p) shows
+---a row for each operation, forward, backward and in the optimizer's step: how
+---often it was called, milliseconds, microseconds each, its share, the bytes of
+---its operands and results, the bytes of storage that it made, and for products
+---billions of floating point operations a second. The time of an operation is
+---that of its kernels. The row 'outside ops' is all other time: Lua, checks,
+---allocation, recording the graph, collecting. On a card each kernel is waited
+---for, so that its time is its own: nothing overlaps, and the whole takes
+---longer than it would. One profile is taken at a time.
+---by: string = "op"     or "module": a row for each module of a model, by its
+---                      path; a module's own operations, without its children's
+---trace: string         a file for Chrome's events, which ui.perfetto.dev shows
+---@param f function
+---@param options? table
+---@return fnn.Profile
+---@return any
+function fnn.profile(f, options) end
+
+---@class fnn.Profile
+local Profile = {}
+
+---The n rows that took longest as text; all of them without n, as tostring(p).
+---p.rows is a list of tables with the fields op (or module), pass, calls,
+---kernels, ms, us, share (of 1), bytes, made, flops and gflops; p.ms and so on
+---are the same columns as lists. p.total and p.outside are milliseconds.
+---@param n? integer
+---@return string
+function Profile:table(n) end
+
+---The same profile by "op" or by "module".
+---@param by string
+---@return fnn.Profile
+function Profile:sorted_by(by) end
+
+---Who holds the memory that is live on a device, the largest first: parameters,
+---by their path in the model, gradients, the state of optimizers, buffers, what
+---graphs keep for backward, by operation, and variables of Lua, by the name of
+---the variable that leads to the tensor. What several hold is counted once, for
+---the first of these. The rest, which Lua does not reach, is a row of its own:
+---batches that a loader has ready, weights that were packed, scratch. It collects
+---garbage first and walks through all values of Lua, which takes a while.
+---model: Module       whose paths name the parameters; else those of all models
+---device: string      the default device, if none is named
+---@param options? table
+---@return fnn.Holders
+function fnn.memory_holders(options) end
+
+---@class fnn.Holders
+local Holders = {}
+
+---Groups, and the n largest of each (5), as text; tostring(h) does that too.
+---h.rows is a list of tables with the fields group, name, bytes and count (of
+---storages), h.groups has the bytes of each group by its name, h.live is their
+---sum.
+---@param n? integer
+---@return string
+function Holders:table(n) end
+
+fnn.graph = {}
+
+---The graph behind x as text for Graphviz: operations with the shape of their
+---result and the bytes that they keep for backward, and parameters.
+---names: Module               whose paths name the parameters
+---direction: string = "BT"    or "TB", "LR", "RL": where the result is drawn
+---@param x fnn.Tensor
+---@param options? table
+---@return string
+function fnn.graph.dot(x, options) end
+
+---Trains the model and returns what was seen in each epoch that ran to its end:
+---tables of epoch, loss, lr, val_loss and the metrics by their names, those of
+---the validation as val_NAME. The loss is a mean over the items, a metric is of
+---all items. The model is left in evaluation, as by model:eval(). A mean loss
+---that is infinite or nan raises.
+---loss: function                 of outputs and targets: nn.cross_entropy; the
+---                               mean over a batch
+---epochs: integer = 1
+---batch_size: integer = 32       of tensors and datasets
+---shuffle: boolean = true        the same
+---seed: integer = 0              of their order
+---targets: integer = 1           how many tensors of a batch are targets
+---optimizer: Optimizer|function  or what makes one: optim.Adam; AdamW without
+---lr: number                     for an optimizer that is made
+---schedule: function             the rate by the step, counted from 0;
+---                               ReduceOnPlateau follows what is monitored
+---schedule_by: string = "step"   or "epoch"
+---accumulate: integer = 1        batches that make one step, as if they were one
+---clip: number                   the longest gradient
+---clip_value: number             the largest number in a gradient
+---autocast: boolean|string       true is "bf16"; "f16" has a GradScaler
+---scaler: GradScaler             another one
+---average: Ema|SWA               follows the weights, and is what is validated
+---validation: Dataset            what to evaluate on after each epoch; whatever
+---                               data may be
+---metrics: table                 functions of outputs and targets by name, names
+---                               of metrics ({ "accuracy" }), metrics.stream,
+---                               objects with add(outputs, targets) and value()
+---monitor: string                what tells how good it is: val_loss, or loss
+---                               without a validation
+---mode: string                   "min" or "max", if the name does not tell
+---early_stopping: table|integer  how many epochs without a better one end it;
+---                               patience = 3, min_delta = 0, monitor, mode,
+---                               restore_best = false (its weights)
+---checkpoints: table|string      the folder of fnn.checkpoints, or what it gave;
+---                               folder, every (steps; an epoch's end always is
+---                               one), keep = 3, best (true, or a name), mode
+---resume: boolean = false        goes on from the last checkpoint, if any
+---on_epoch: function             f(epoch, stats, run); false ends the training
+---on_batch: function             f(step, loss, run) after each step, with the
+---                               loss of the epoch so far; false ends it
+---log: table                     what has scalar(name, value, step):
+---                               fnn.log.tensorboard(folder)
+---log_every: integer             steps between two batch_loss in it
+---verbose: boolean|function      a line an epoch on stderr, or to a function
+---device: string                 where model and batches go; if left out,
+---                               batches go to where the model is
+---progress: boolean = true       whether the program's bar is shown
+---@param model fnn.Module
+---@param data fnn.Dataset|fnn.Loader|table|function
+---@param options table
+---@return fnn.History
+function fnn.fit(model, data, options) end
+
+---@class fnn.History
+local History = {}
+
+---One value an epoch, nan where there was none: what a plot takes. A history
+---knows stopped ("early_stopping", "on_epoch", "on_batch", "interrupted", or nil
+---if all epochs ran), steps, best_epoch of early stopping, and partial: what was
+---seen of an epoch that was ended, and of how many batches.
+---@param name string
+---@return table
+function History:column(name) end
+
+---The mean loss and metrics over the data, in evaluation and without gradients.
+---loss: function
+---metrics: table
+---targets: integer = 1
+---batch_size: integer = 32
+---autocast: boolean|string
+---device: string           where batches go; if left out, to where the model is
+---@param model fnn.Module
+---@param data fnn.Dataset|fnn.Loader|table|function
+---@param options? table
+---@return table
+function fnn.evaluate(model, data, options) end
+
+fnn.metrics = {}
+
+---The share of rows whose class is the target's.
+---threshold: number = 0.5  of one output a row; 0 for logits
+---dim: integer = 2         the dimension of the classes; -1 if they are last
+---ignore_index: integer    rows with this target do not count
+---@param outputs fnn.Tensor
+---@param targets fnn.Tensor
+---@param options? table
+---@return number
+function fnn.metrics.accuracy(outputs, targets, options) end
+
+---The share of rows (n, classes) whose target is among the k highest; of equal
+---ones the lower id is first, as in argmax.
+---k: integer = 5
+---ignore_index: integer
+---@param outputs fnn.Tensor
+---@param targets fnn.Tensor
+---@param options? table
+---@return number
+function fnn.metrics.top_k(outputs, targets, options) end
+
+---The share of the rows taken for a class that are of it; 0 where none was.
+---average: string          "binary", of the positive class, if left out and
+---                         there are two classes; else "macro", the mean over
+---                         the classes that are in targets or outputs;
+---                         "weighted" by the rows of each; "micro", of all
+---                         counts; "none", a list of the classes
+---positive: integer = 1    the positive class
+---threshold: number = 0.5  of one output a row; 0 for logits
+---dim: integer = 2         the dimension of the classes; -1 if they are last
+---ignore_index: integer    rows with this target do not count
+---@param outputs fnn.Tensor
+---@param targets fnn.Tensor
+---@param options? table
+---@return number|number[]
+function fnn.metrics.precision(outputs, targets, options) end
+
+---The share of the rows of a class that were taken for it; 0 where none is.
+---average: string          "binary", of the positive class, if left out and
+---                         there are two classes; else "macro", the mean over
+---                         the classes that are in targets or outputs;
+---                         "weighted" by the rows of each; "micro", of all
+---                         counts; "none", a list of the classes
+---positive: integer = 1    the positive class
+---threshold: number = 0.5  of one output a row; 0 for logits
+---dim: integer = 2         the dimension of the classes; -1 if they are last
+---ignore_index: integer    rows with this target do not count
+---@param outputs fnn.Tensor
+---@param targets fnn.Tensor
+---@param options? table
+---@return number|number[]
+function fnn.metrics.recall(outputs, targets, options) end
+
+---The harmonic mean of precision and recall, 0 where neither has any.
+---average: string          "binary", of the positive class, if left out and
+---                         there are two classes; else "macro", the mean over
+---                         the classes that are in targets or outputs;
+---                         "weighted" by the rows of each; "micro", of all
+---                         counts; "none", a list of the classes
+---positive: integer = 1    the positive class
+---threshold: number = 0.5  of one output a row; 0 for logits
+---dim: integer = 2         the dimension of the classes; -1 if they are last
+---ignore_index: integer    rows with this target do not count
+---@param outputs fnn.Tensor
+---@param targets fnn.Tensor
+---@param options? table
+---@return number|number[]
+function fnn.metrics.f1(outputs, targets, options) end
+
+---The area under the ROC curve: how often a positive row has a higher score than
+---another, a tie counting half. Of several classes each is held against all
+---others. nan where all rows are of one class; such a class is not in the mean.
+---softmax: boolean = true     of three columns and more: outputs are logits
+---average: string = "macro"   or "weighted", "none"
+---@param outputs fnn.Tensor
+---@param targets fnn.Tensor
+---@param options? table
+---@return number|number[]
+function fnn.metrics.auc(outputs, targets, options) end
+
+---How often each actual class was taken for each: counts (actual, predicted).
+---classes: integer         how many there are, if the outputs do not tell
+---threshold: number = 0.5  of one output a row; 0 for logits
+---dim: integer = 2         the dimension of the classes; -1 if they are last
+---ignore_index: integer    rows with this target do not count
+---@param outputs fnn.Tensor
+---@param targets fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.metrics.confusion(outputs, targets, options) end
+
+---The id of each row's class.
+---threshold: number = 0.5
+---dim: integer = 2
+---@param outputs fnn.Tensor
+---@param options? table
+---@return fnn.Tensor
+function fnn.metrics.classes(outputs, options) end
+
+---exp of the mean cross_entropy of logits and ids: of the language model's loss
+---alone, whatever else is added to the one that is trained.
+---dim: integer = 2               the dimension of the classes
+---ignore_index: integer = -100
+---@param outputs fnn.Tensor
+---@param targets fnn.Tensor
+---@param options? table
+---@return number
+function fnn.metrics.perplexity(outputs, targets, options) end
+
+---The mean of the differences' absolute values. Shapes must agree.
+---@param outputs fnn.Tensor
+---@param targets fnn.Tensor
+---@return number
+function fnn.metrics.mae(outputs, targets) end
+
+---The mean of the squared differences.
+---@param outputs fnn.Tensor
+---@param targets fnn.Tensor
+---@return number
+function fnn.metrics.mse(outputs, targets) end
+
+---Its square root.
+---@param outputs fnn.Tensor
+---@param targets fnn.Tensor
+---@return number
+function fnn.metrics.rmse(outputs, targets) end
+
+---The share of the targets' variance that outputs explain; the mean over
+---columns. Where targets are all the same 1 if outputs are they, else 0; of one
+---row nan.
+---@param outputs fnn.Tensor
+---@param targets fnn.Tensor
+---@return number
+function fnn.metrics.r2(outputs, targets) end
+
+---Counts a metric over batches, exactly as over the whole set: on the CPU to the
+---same bits. metric is a name, a function of this library with its options, or a
+---function of outputs and targets, whose mean counts each row once.
+---@param metric string|function
+---@param options? table
+---@return fnn.MetricStream
+function fnn.metrics.stream(metric, options) end
+
+---@class fnn.MetricStream
+local MetricStream = {}
+
+---Counts a batch.
+---@param outputs fnn.Tensor
+---@param targets fnn.Tensor
+---@return fnn.MetricStream
+function MetricStream:add(outputs, targets) end
+
+---The metric of all that was added since the last reset.
+---@return number|number[]|fnn.Tensor
+function MetricStream:value() end
+
+---Begins anew.
+---@return fnn.MetricStream
+function MetricStream:reset() end
+
+---Another one of the same metric and options, with nothing in it.
+---@return fnn.MetricStream
+function MetricStream:fresh() end
+
+---The name of the metric.
+---@return string
+function MetricStream:name() end
+
+---What has been counted: numbers and tensors by name.
+---@return table
+function MetricStream:state_dict() end
+
+---Goes on from there.
+---@param state table
+function MetricStream:load_state_dict(state) end
 
 ---Opens a prompt in the midst of a script, until Ctrl-D, and returns nothing.
 ---env is the table of globals there, the script's own if it is left out: give

@@ -2,8 +2,9 @@
 **
 ** SIGINT has two things to stop: Lua code, by a hook that raises an error at
 ** its next instruction, and the engine, by the cancel token.  Whichever comes
-** first takes the token, so one signal is one error.  A second signal in the
-** same call ends the process. */
+** first takes the token, so one signal is one error.  A script's handler
+** (fnn.on_interrupt) is called instead, by this hook or by the library's.  A
+** second signal in the same call ends the process. */
 
 #include <errno.h>
 #include <signal.h>
@@ -62,6 +63,7 @@ static void stop (lua_State *L, lua_Debug *ar) {
   (void)ar;
   lua_sethook(L, NULL, 0, 0);
   interrupted = 0;
+  if (library_interrupt(L)) return;
   if (library_uncancel(L)) luaL_error(L, "interrupted!");
 }
 

@@ -22,20 +22,21 @@ void guard_enter (lua_State *L, Lib *lib, Guard *g) {
   frame_enter(&g->frame);
 }
 
-static void restore (Lib *lib, Guard *g) {
+static void restore (lua_State *L, Lib *lib, Guard *g) {
   lib->guarded = g->guarded_before;
   fnn_use(g->context_before);
+  if (lib->listens) interrupt_notice(L, lib);
 }
 
 void guard_leave (lua_State *L, Lib *lib, Guard *g) {
   frame_leave(&g->frame);
-  restore(lib, g);
+  restore(L, lib, g);
   if (lib->dropped != NULL) slots_flush(L, lib);
   collect_if_due(L, lib);
 }
 
 FNN_NORETURN void guard_error (lua_State *L, Lib *lib, Guard *g) {
-  restore(lib, g);
+  restore(L, lib, g);
   lib->status = lib->context->status;
   if (lib->dropped != NULL) slots_flush(L, lib);
   if (lib->raised) { /* a callback's own error, on the top of the stack */

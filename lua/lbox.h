@@ -54,10 +54,18 @@ typedef struct Lib {
   const fnn_Device *device; /* where new tensors go */
   fnn_Dtype dtype;          /* of new float tensors */
   uint64_t collected_live;  /* bytes alive after the last collection */
+  int places;               /* numbers of module_place given so far */
+  struct {
+    uint64_t nodes, steps; /* alive, and made, when they were counted last */
+    uint64_t wait;         /* steps until they are counted again */
+    int grown;             /* times that each step left some, in a row */
+    bool told;
+  } growth; /* of graphs */
   bool collecting;
   bool scoped;           /* an fnn.scope is open */
   fnn_Status status;     /* of the last error raised */
   bool raised;           /* a callback's error value is on the stack */
+  bool listens;          /* a script's handler waits for an interrupt */
   struct Slot_ *dropped; /* slots whose values can go */
 } Lib;
 
@@ -316,6 +324,28 @@ void add_losses (lua_State *L);
 /* Pushes " (in 0.inner: Linear)", the place of the module that is running
 ** among those it is part of, or "" when none is. */
 void push_module_place (lua_State *L);
+/* The same for a context's place, ud being the Lib: a number for the module,
+** from 1, and to errors' text; 0 when none is.  The name that the profile has
+** for it, or nil; and these are found anew. */
+int module_place (void *ud, char *to, size_t n);
+void push_place_name (lua_State *L, int place);
+void forget_places (lua_State *L);
+
+/* }====================================================== */
+
+/*
+** {======================================================
+** Interrupts (linterrupt.c)
+** =======================================================
+*/
+
+/* Lets L call the handler before its next instruction, if the token was
+** asked. */
+void interrupt_notice (lua_State *L, Lib *lib);
+/* Calls it now; whether there was one to call.  May raise. */
+bool interrupt_call (lua_State *L, Lib *lib);
+/* Forgets that the token was asked: the handler waits on. */
+void interrupt_forget (Lib *lib);
 
 /* }====================================================== */
 
@@ -348,13 +378,18 @@ void open_clip (lua_State *L);
 void open_data (lua_State *L);
 void open_io (lua_State *L);
 void open_text (lua_State *L);
+void open_interrupt (lua_State *L);
 void open_file (lua_State *L);
 
 /* Adds what fnn/log.lua needs to the table on the top. */
 void add_log (lua_State *L);
 
-/* Pushes what graph_step.lua needs of the engine. */
+/* Push what parts of the library in Lua need of the engine: graph_step.lua,
+** checkpoints.lua, plot.lua, fnn/seeing/. */
 void push_capture (lua_State *L);
+void push_folder (lua_State *L);
+void push_canvas (lua_State *L);
+void push_watch (lua_State *L);
 
 /* The values of a tensor as text. */
 int tensor_tostring (lua_State *L);

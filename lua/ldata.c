@@ -238,6 +238,24 @@ static int new_loader (lua_State *L) {
   return 1;
 }
 
+/* data.loader_facts(loader): what decides which items a batch has */
+static int loader_facts (lua_State *L) {
+  const fnn_Loader *l = checkloader(L, 1);
+  const fnn_LoaderOptions *o = loader_settings(l);
+  lua_createtable(L, 0, 5);
+  lua_pushinteger(L, fnn_dataset_size(fnn_loader_dataset(l)));
+  lua_setfield(L, -2, "items");
+  lua_pushinteger(L, o->batch);
+  lua_setfield(L, -2, "batch_size");
+  lua_pushinteger(L, (lua_Integer)o->seed);
+  lua_setfield(L, -2, "seed");
+  lua_pushboolean(L, o->shuffle);
+  lua_setfield(L, -2, "shuffle");
+  lua_pushboolean(L, o->drop_last);
+  lua_setfield(L, -2, "drop_last");
+  return 1;
+}
+
 /* loader:next(): a tensor a field, or nothing at the epoch's end */
 static int loader_next (lua_State *L) {
   fnn_Loader *l = checkloader(L, 1);
@@ -355,6 +373,7 @@ static const luaL_Reg functions[] = {
   { "Windows", new_windows },
   { "bytes", data_bytes },
   { "loader", new_loader },
+  { "loader_facts", loader_facts },
   { "order", data_order },
   { "point", data_point },
   { "digits_bytes", data_digits_bytes },

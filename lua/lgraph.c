@@ -89,6 +89,7 @@ static int restore_mode (lua_State *L) {
   int which = (int)lua_tointeger(L, lua_upvalueindex(2));
   bool before = lua_toboolean(L, lua_upvalueindex(3));
   guard(L, modes[which](before));
+  if (which == ANOMALY) forget_places(L);
   return 0;
 }
 
@@ -98,10 +99,12 @@ static int with_mode (lua_State *L, int which, bool on) {
   luaL_checkany(L, 1);
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_pushinteger(L, which);
-  lua_pushboolean(L, which == GRAD ? c->grad_mode : c->anomaly);
+  lua_pushboolean(L, which == GRAD ? c->grad_mode
+                                   : (c->watch & WATCH_ANOMALY) != 0);
   lua_pushcclosure(L, restore_mode, 3);
   lua_insert(L, 1);
   bool set = closer_set(L);
+  if (which == ANOMALY) forget_places(L);
   guard(L, modes[which](on));
   return closer_call(L, set, NULL);
 }

@@ -31,6 +31,7 @@ static int lib_gc (lua_State *L) {
   if (lib->context == NULL) return 0;
   fnn_Context *before = fnn_use(lib->context);
   slots_flush(L, lib);
+  if (lib->listens) cancel_arm(lib->context->cancel, false);
   fnn_use(before == lib->context ? NULL : before);
   fnn_close(lib->context);
   lib->context = NULL;
@@ -58,6 +59,7 @@ static void open_context (lua_State *L, Lib *lib, const fnn_Host *host) {
   if (lib->context == NULL) luaL_error(L, "fnn: no memory for a context");
   lib->context->reclaim_library = reclaim;
   lib->context->where = where;
+  lib->context->place = module_place;
   lib->context->library = lib;
 }
 
@@ -180,6 +182,13 @@ static int tensor_version (lua_State *L) {
   return 1;
 }
 
+/* warn(text): to the host's log */
+static int host_warning (lua_State *L) {
+  const char *text = luaL_checkstring(L, 1);
+  guard(L, fnn_report(FNN_WARNING, "%s", text));
+  return 0;
+}
+
 /* namespace(t, name): t, with try_ forms of its functions */
 static int make_namespace (lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
@@ -190,19 +199,29 @@ static int make_namespace (lua_State *L) {
 }
 
 static const luaL_Reg internal_functions[] = {
-  { "nearest", nearest },        { "getenv", get_variable },
-  { "global", get_global },      { "namespace", make_namespace },
-  { "version", tensor_version }, { NULL, NULL },
+  { "nearest", nearest },
+  { "getenv", get_variable },
+  { "global", get_global },
+  { "namespace", make_namespace },
+  { "version", tensor_version },
+  { "warn", host_warning },
+  { NULL, NULL },
 };
 
 static void push_internals (lua_State *L) {
-  lua_createtable(L, 0, KINDS + 6);
+  lua_createtable(L, 0, KINDS + 10);
   addfunctions(L, internal_functions);
   add_log(L);
   push_nn(L);
   lua_setfield(L, -2, "nn");
   push_capture(L);
   lua_setfield(L, -2, "capture");
+  push_folder(L);
+  lua_setfield(L, -2, "folder");
+  push_canvas(L);
+  lua_setfield(L, -2, "canvas");
+  push_watch(L);
+  lua_setfield(L, -2, "watch");
   for (int k = 0; k < KINDS; k++) {
     pushmethods(L, (Kind)k);
     lua_setfield(L, -2, class_names[k]);
@@ -265,7 +284,8 @@ static const luaL_Reg functions[] = { { "clock", wall_clock },
                                       { NULL, NULL } };
 
 static void open_namespaces (lua_State *L) {
-  static const char *const names[] = { "nn", "optim", "data", "io", "text" };
+  static const char *const names[] = { "nn", "optim", "data",
+                                       "io", "text",  "graph" };
   for (int i = 0; i < countof(names); i++) {
     lua_newtable(L);
     lua_pushfstring(L, "fnn.%s", names[i]);
@@ -305,6 +325,7 @@ static int open_parts (lua_State *L) {
   open_io(L);
   open_file(L);
   open_text(L);
+  open_interrupt(L);
   open_scripts(L);
   return 1;
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "embed.h"
-#include "fnnlib.h"
+#include "lbox.h"
 #include "program.h"
 
 static void apply (lua_State *L, const char *function) {
@@ -114,10 +114,16 @@ static void poll (void *ud) {
   fnn_poll();
 }
 
+bool library_interrupt (lua_State *L) {
+  Lib *lib = findlib(L);
+  return lib != NULL && lib->context != NULL && interrupt_call(L, lib);
+}
+
 bool library_uncancel (lua_State *L) {
-  fnn_Context *context = fnn_tocontext(L);
-  if (context == NULL) return true;
-  fnn_Context *before = fnn_use(context);
+  Lib *lib = findlib(L);
+  if (lib == NULL || lib->context == NULL) return true;
+  interrupt_forget(lib);
+  fnn_Context *before = fnn_use(lib->context);
   bool set = fnn_pcall(poll, NULL) == FNN_ECANCEL;
   fnn_use(before);
   return set;

@@ -13,6 +13,7 @@
 **
 ** The rest is written in Lua (fnn/nn/), over the table that push_nn makes. */
 
+#include <stdio.h>
 #include <string.h>
 
 #include "../src/nn/nn.h"
@@ -229,17 +230,97 @@ static bool push_running (lua_State *L) {
   return found;
 }
 
-void push_module_place (lua_State *L) {
-  if (!lua_checkstack(L, 8) || !push_running(L)) {
-    lua_pushliteral(L, "");
-    return;
-  }
+/* Calls the function that finds places with what push_running pushed: leaves
+** " (in 0.inner: Linear)" and "0.inner (Linear)", or nothing. */
+static bool call_place (lua_State *L) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &place_key);
   lua_insert(L, -3);
-  if (lua_pcall(L, 2, 1, 0) != LUA_OK) {
-    lua_pop(L, 1);
-    lua_pushliteral(L, "");
-  }
+  if (lua_pcall(L, 2, 2, 0) == LUA_OK) return true;
+  lua_pop(L, 1);
+  return false;
+}
+
+void push_module_place (lua_State *L) {
+  if (lua_checkstack(L, 8) && push_running(L) && call_place(L)) lua_pop(L, 1);
+  else lua_pushliteral(L, "");
+}
+
+/*
+** While something looks on, each op asks where it is.  The registry has a
+** table of what was asked before: [box] is a number, [number] the place as the
+** profile names it and [-number] as errors do.
+*/
+
+static const char places_key = 0;
+
+/* Pushes it. */
+static void push_places (lua_State *L) {
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &places_key) == LUA_TTABLE) return;
+  lua_pop(L, 1);
+  lua_newtable(L);
+  lua_pushvalue(L, -1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &places_key);
+}
+
+void forget_places (lua_State *L) {
+  lua_pushnil(L);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &places_key);
+}
+
+void push_place_name (lua_State *L, int place) {
+  push_places(L);
+  lua_rawgeti(L, -1, place);
+  lua_remove(L, -2);
+}
+
+typedef struct Place {
+  Lib *lib;
+  char *to;
+  size_t n;
+  int number;
+} Place;
+
+/* With the modules that run on the top: enters the inner one in the table at
+** t as the next number. */
+static int new_place (lua_State *L, int t) {
+  int number = ++((Place *)lua_touserdata(L, 1))->lib->places;
+  lua_pushvalue(L, -2); /* the inner one, under the outer */
+  lua_insert(L, t + 1);
+  if (!call_place(L)) return 0;
+  lua_rawseti(L, t, number);
+  lua_rawseti(L, t, -number);
+  lua_pushvalue(L, t + 1);
+  lua_pushinteger(L, number);
+  lua_rawset(L, t);
+  return number;
+}
+
+static int find_place (lua_State *L) {
+  Place *p = lua_touserdata(L, 1);
+  push_places(L);
+  int t = lua_gettop(L);
+  if (!push_running(L)) return 0;
+  lua_pushvalue(L, -2);
+  lua_rawget(L, t);
+  p->number = (int)lua_tointeger(L, -1);
+  lua_pop(L, 1);
+  if (p->number == 0) p->number = new_place(L, t);
+  if (p->n == 0 || p->number == 0) return 0;
+  lua_rawgeti(L, t, -p->number);
+  const char *text = lua_tostring(L, -1);
+  snprintf(p->to, p->n, "%s", text != NULL ? text : "");
+  return 0;
+}
+
+int module_place (void *ud, char *to, size_t n) {
+  Lib *lib = ud;
+  lua_State *L = lib->guarded;
+  Place p = { lib, to, n, 0 };
+  if (L == NULL || !lua_checkstack(L, 16)) return 0;
+  lua_pushcfunction(L, find_place);
+  lua_pushlightuserdata(L, &p);
+  if (lua_pcall(L, 1, 0, 0) != LUA_OK) lua_pop(L, 1);
+  return p.number;
 }
 
 /* }====================================================== */

@@ -206,6 +206,36 @@ static int optimizer_add_group (lua_State *L) {
 ** =======================================================
 */
 
+/* A loss that is added up with its graph, a hidden state that is not detached:
+** each step leaves nodes.  What nothing reaches is collected before they are
+** counted, and where they do not grow, they are counted ever less often. */
+static void watch_growth (lua_State *L) {
+  enum { FIRST = 100, LAST = 12800, TIMES = 3 };
+  Lib *lib = getlib(L);
+  fnn_Context *c = lib->context;
+  uint64_t before = lib->growth.nodes, steps = c->steps - lib->growth.steps;
+  if (lib->growth.wait == 0) lib->growth.wait = FIRST;
+  if (steps < lib->growth.wait || lib->growth.told) return;
+  if (c->nodes >= before + steps && !collect(L, lib)) return;
+  bool grows = before > 0 && c->nodes >= before + steps;
+  lib->growth.grown = grows ? lib->growth.grown + 1 : 0;
+  lib->growth.nodes = c->nodes + (c->nodes == 0);
+  lib->growth.steps = c->steps;
+  if (!grows) {
+    if (lib->growth.wait < LAST) lib->growth.wait *= 2;
+  } else if (lib->growth.grown == TIMES) {
+    lib->growth.told = true;
+    guard(L, fnn_report(FNN_WARNING,
+                        "the graph grows: %llu operations are kept, %llu more "
+                        "than %llu steps ago: is a loss or a state held with "
+                        "its graph? (take loss:item() or x:detach(); "
+                        "fnn.memory_holders tells who holds it)",
+                        (unsigned long long)c->nodes,
+                        (unsigned long long)(c->nodes - before),
+                        (unsigned long long)steps));
+  }
+}
+
 /* opt:step(): nothing; opt:step { scale =, max_norm = }: the norm of the
 ** gradients times scale, before they are clipped. */
 static int optimizer_step (lua_State *L) {
@@ -216,11 +246,13 @@ static int optimizer_step (lua_State *L) {
   double most = opt_number(L, t, "max_norm", HUGE_VAL);
   if (t == 0) {
     guard(L, fnn_optimizer_step(o));
+    watch_growth(L);
     return 0;
   }
   void **box = newbox(L, TENSOR);
   guard(L,
         *box = fnn_retain(fnn_optimizer_step_clipped_later(o, scale, most)));
+  watch_growth(L);
   push_norm(L, box);
   return 1;
 }
@@ -378,11 +410,11 @@ static void read_state (lua_State *L, const fnn_Optimizer *o, int i,
   }
 }
 
-/* opt:_load(states): takes back what _states gave. */
-static int optimizer_load (lua_State *L) {
-  fnn_Optimizer *o = checkoptimizer(L, 1);
+/* Reads the list at 2 into a userdata that is pushed; *n is its length. */
+static fnn_OptimizerState *checkstates (lua_State *L, const fnn_Optimizer *o,
+                                        int *length) {
   luaL_checktype(L, 2, LUA_TTABLE);
-  int n = (int)lua_rawlen(L, 2);
+  int n = *length = (int)lua_rawlen(L, 2);
   size_t size = (size_t)(n + 1) * sizeof(fnn_OptimizerState);
   fnn_OptimizerState *s = memset(lua_newuserdatauv(L, size, 0), 0, size);
   for (int i = 0; i < n; i++) {
@@ -390,7 +422,24 @@ static int optimizer_load (lua_State *L) {
     read_state(L, o, i, &s[i]);
     lua_pop(L, 1);
   }
+  return s;
+}
+
+/* opt:_load(states): takes back what _states gave. */
+static int optimizer_load (lua_State *L) {
+  int n;
+  fnn_Optimizer *o = checkoptimizer(L, 1);
+  const fnn_OptimizerState *s = checkstates(L, o, &n);
   guard(L, fnn_optimizer_load(o, n, s));
+  return 0;
+}
+
+/* opt:_check(states): raises unless _load would take them. */
+static int optimizer_check (lua_State *L) {
+  int n;
+  fnn_Optimizer *o = checkoptimizer(L, 1);
+  const fnn_OptimizerState *s = checkstates(L, o, &n);
+  guard(L, fnn_optimizer_check(o, n, s));
   return 0;
 }
 
@@ -420,6 +469,7 @@ static const luaL_Reg methods[] = {
   { "parameters", optimizer_parameters },
   { "_states", optimizer_states },
   { "_load", optimizer_load },
+  { "_check", optimizer_check },
   { NULL, NULL },
 };
 

@@ -71,6 +71,10 @@ bool library_has (const char *name);
 ** to be done; true also when the library is not open. */
 bool library_uncancel (lua_State *L);
 
+/* Calls the script's handler, if one waits and fnn_cancel asked for it; false
+** if not.  May raise. */
+bool library_interrupt (lua_State *L);
+
 /* }====================================================== */
 
 /*

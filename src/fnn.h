@@ -637,8 +637,8 @@ FNN_API bool fnn_is_grad_mode (void);
 ** f16 or bf16, and what needs the range of f32 takes 16-bit operands as f32;
 ** FNN_F32: nothing of that.  Returns what it was; a throw restores it. */
 FNN_API fnn_Dtype fnn_autocast (fnn_Dtype t);
-/* Whether backward throws at the first derivative that gives an infinity or
-** NaN, naming its op; returns what it was. */
+/* Whether the first op whose result is not finite throws, and the first
+** derivative, naming it; returns what it was. */
 FNN_API bool fnn_anomaly_mode (bool on);
 
 /* An op of the host's own.  forward has been done: y is its result from the

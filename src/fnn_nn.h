@@ -353,6 +353,9 @@ FNN_API fnn_OptimizerState fnn_optimizer_state (fnn_Optimizer *o,
 ** Throws, with nothing changed, when a shape does not fit or one is missing. */
 FNN_API void fnn_optimizer_load (fnn_Optimizer *o, int n,
                                  const fnn_OptimizerState *s);
+/* Throws what fnn_optimizer_load would, and changes nothing. */
+FNN_API void fnn_optimizer_check (const fnn_Optimizer *o, int n,
+                                  const fnn_OptimizerState *s);
 
 /* The L2 norm of all gradients; scaling them down to a norm of at most most
 ** (returns the norm before); clamping each element to +-most. */

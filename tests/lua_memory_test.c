@@ -244,7 +244,7 @@ static void sweep_of_the_work (void **state) {
   double want = reference();
   for (int k = 0; k < countof(spans); k++) {
     long n = 1;
-    while (fail_work(n, spans[k], want)) n += is_slow() ? 23 : 1;
+    while (fail_work(n, spans[k], want)) n += is_slow() ? 67 : 1;
     print_message("# %ld allocations of a step failed, %s\n", n - 1,
                   k == 0   ? "each once"
                   : k == 1 ? "each twice"
@@ -290,7 +290,8 @@ static void sweep_of_the_opening (void **state) {
   long n = 1, count = 0, last = opening() - 40;
   while (fail_open(n, want)) {
     count++;
-    n += n >= last ? 1 : min64(is_slow() ? 401 : 7, last - n);
+    if (n < last) n += min64(is_slow() ? 401 : 7, last - n);
+    else n += is_slow() ? 5 : 1;
   }
   print_message("# %ld of %ld allocations of the opening failed\n", count,
                 n - 1);

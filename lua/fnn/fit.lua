@@ -2,63 +2,30 @@
 -- public functions alone.
 --
 --   local history = fnn.fit(model, train, { epochs = 5, loss =
---     nn.cross_entropy, metrics = { accuracy = fnn.metrics.accuracy } })
+--     nn.cross_entropy, metrics = { "accuracy" } })
+--
+-- Its parts are in fit/: options.lua reads what it is told, source.lua gives
+-- batches, step.lua learns from one, means.lua counts, watch.lua tells when it
+-- is enough, run.lua keeps the place, report.lua speaks.
 
 local fnn, load = ...
-local optim, data = fnn.optim, fnn.data
+local optim = fnn.optim
 local module = load "nn/module"
+local options = load "fit/options"
+local history = load "fit/history"
+local means = load "fit/means"
+local report = load "fit/report"
+local source = load "fit/source"
+local steps = load "fit/step"
+local runs = load "fit/run"
+local watch = load "fit/watch"
 
-local getmetatable, ipairs, pairs, type = getmetatable, ipairs, pairs, type
-local setmetatable, tostring = setmetatable, tostring
-local math_type, unpack = math.type, table.unpack
-local format = string.format
-local raise, described = module.raise, module.described
+local getmetatable, ipairs, pairs = getmetatable, ipairs, pairs
+local setmetatable, type, unpack = setmetatable, type, table.unpack
+local raise, described, method = module.raise, module.described,
+                                 options.method
 
--- {======================================================
--- Options
--- =======================================================
-
-local defaults = {
-  epochs = 1, batch_size = false, shuffle = true, seed = false,
-  loss = false, optimizer = false, lr = false, schedule = false,
-  clip = false, validation = false, metrics = {}, callback = false,
-  device = false, progress = true,
-}
-
-local evaluate_defaults = { batch_size = false, loss = false, metrics = {},
-                            device = false }
-
-local reserved = { epoch = true, loss = true, lr = true }
-
-local function callable (f)
-  return type(f) == "function" or type(f) == "table" or type(f) == "userdata"
-end
-
-local function check (name, o)
-  if o.epochs and (math_type(o.epochs) ~= "integer" or o.epochs < 0) then
-    raise("%s: option 'epochs': expected an integer of 0 or more, got %s",
-          name, tostring(o.epochs))
-  end
-  if not callable(o.loss) and (name == "fit" or o.loss) then
-    raise("%s: option 'loss': expected a function of outputs and targets, " ..
-          "nn.cross_entropy for one, got %s", name,
-          o.loss and described(o.loss) or "none")
-  end
-  if type(o.metrics) ~= "table" then
-    raise("%s: option 'metrics': expected functions by name, got %s", name,
-          described(o.metrics))
-  end
-  for key, f in pairs(o.metrics) do
-    if reserved[key] then
-      raise("%s: option 'metrics': '%s' is no name for one: it has another " ..
-            "meaning", name, key)
-    end
-    if type(key) ~= "string" or not callable(f) then
-      raise("%s: option 'metrics': expected functions by name, got %s at %s",
-            name, described(f), tostring(key))
-    end
-  end
-end
+local glances = 50  -- steps between two looks at the loss
 
 -- Where batches go: to the option's device, else to the model's; nil for a
 -- model that is on several, or nowhere.
@@ -74,27 +41,63 @@ local function device_of (model, o)
   return found
 end
 
--- What is trained with as a loader: one already, a dataset, or tensors of as
--- many rows, the targets last.
-local function loader_of (name, set, o, shuffle, device)
-  if type(set) == "table" and getmetatable(set) == nil and
-     fnn.is_tensor(set[1]) then
-    set = data.TensorDataset(unpack(set))
-  elseif type(set) ~= "table" and type(set) ~= "userdata" then
-    raise("%s: expected a dataset, a loader or { x, y }, got %s", name,
-          described(set))
-  elseif set.epoch then
-    if name == "fit" and (o.batch_size or o.seed or not shuffle) then
-      raise("%s: a loader has its own batches and order: options " ..
-            "'batch_size', 'shuffle' and 'seed' are for datasets", name)
-    end
-    return set
+local function check_model (name, model)
+  if module.core.kind(model) ~= "module" then
+    raise("%s: expected a model, got %s", name, described(model))
   end
-  return data.DataLoader(set, {
-    batch = o.batch_size or 32, shuffle = shuffle, seed = o.seed or 0,
-    device = device,
-  })
 end
+
+-- {======================================================
+-- Evaluation
+-- =======================================================
+
+-- fnn.evaluate(model, data, { loss =, metrics =, ... }): the mean loss and the
+-- metrics over the data, without training.
+local function evaluate (model, set, given)
+  check_model("evaluate", model)
+  local o = options.read("evaluate", given)
+  local seen, training = means.new(means.streams("evaluate", o.metrics)),
+                         model.training
+  local _ <close> = setmetatable({}, { __close = function ()
+    model:train(training)  -- as it was, also when something raises
+  end })
+  model:eval()
+  fnn.no_grad(function ()
+    local batches = source.of("evaluate", set, o, false, device_of(model, o))
+    batches.start(0, 0)
+    local some
+    for batch in batches.next do
+      some = true
+      local output, loss = steps.forward(model, batch, o)
+      seen.add(steps.count(batch, o), loss, output,
+               unpack(batch, #batch - o.targets + 1))
+    end
+    if not some then raise("evaluate: the data has no batches") end
+  end)
+  return seen.into({})
+end
+
+-- What the validation of an epoch gives, as val_NAME.
+local function validate (run, stats)
+  local o = run.o
+  if not o.validation then return end
+  local metrics = {}
+  for _, entry in ipairs(run.means.list) do metrics[entry[1]] = entry[2] end
+  local function look ()
+    return evaluate(run.model, o.validation, {
+      loss = o.loss, metrics = metrics, device = o.device,
+      targets = o.targets, autocast = o.autocast, batch_size = o.batch_size,
+    })
+  end
+  local found = o.average and o.average:averaged(look) or look()
+  for key, v in pairs(found) do stats["val_" .. key] = v end
+end
+
+-- }======================================================
+
+-- {======================================================
+-- Making a run
+-- =======================================================
 
 -- Whether v is called to make an optimizer: optim.Adam, a class of a script.
 local function is_maker (v)
@@ -104,146 +107,161 @@ end
 
 local function optimizer_of (model, o)
   local make = o.optimizer or optim.AdamW
-  if not is_maker(make) then
-    if o.lr then
-      raise("fit: option 'lr' is for an optimizer that fit makes; this one " ..
-            "has its own")
-    end
-    return make
+  if is_maker(make) then
+    return make(model:parameters(), { lr = o.lr or nil })
   end
-  return make(model:parameters(), { lr = o.lr or nil })
+  if o.lr then
+    raise("fit: option 'lr' is for an optimizer that fit makes; this one " ..
+          "has its own")
+  end
+  local own = {}
+  if not method(make, "parameters") then return make end
+  for _, p in ipairs(model:parameters()) do own[p] = true end
+  for _, p in ipairs(make:parameters()) do
+    if own[p] then return make end
+  end
+  raise("fit: option 'optimizer': it has none of the model's parameters")
+end
+
+local function new_run (model, set, o)
+  if o.device then model:to(o.device) end
+  local device = device_of(model, o)
+  local list = means.streams("fit", o.metrics)
+  if o.autocast == "f16" and not o.scaler then o.scaler = optim.GradScaler() end
+  local opt = optimizer_of(model, o)
+  local run = {
+    model = model, opt = opt, o = o, device = device, epoch = 0, batch = 0,
+    step = 0, history = history.new(), means = means.new(list),
+    source = source.of("fit", set, o, o.shuffle, device),
+    schedule = o.schedule and optim.scheduler(opt, o.schedule),
+    report = report.new(o),
+    seen = { model = model, optimizer = opt },  -- what callbacks are shown
+  }
+  run.stop = o.early_stopping and watch.stopper(model, o, list)
+  run.monitor = watch.name_of("monitor", o, list)
+  runs.open(run, list)
+  return run
+end
+
+-- What callbacks are shown of the run.
+local function shown (run)
+  local seen = run.seen
+  seen.epoch, seen.batch, seen.step = run.epoch, run.batch, run.step
+  return seen
 end
 
 -- }======================================================
 
--- Running means of the loss and the metrics, an item counting once.
-local function new_means (o)
-  local sums, count = {}, 0
-  local means = {}
-  function means.add (output, target, loss)
-    local n = #target
-    count = count + n
-    if loss then sums.loss = (sums.loss or 0) + loss:item() * n end
-    for key, metric in pairs(o.metrics) do
-      local v = metric(output, target)
-      if fnn.is_tensor(v) then v = v:item() end
-      sums[key] = (sums[key] or 0) + v * n
-    end
-  end
-  function means.into (stats)
-    for key, sum in pairs(sums) do stats[key] = sum / count end
-    return stats
-  end
-  return means
-end
+-- {======================================================
+-- The loop
+-- =======================================================
 
--- Iterates over the batches of an epoch: lists of tensors.
-local function batches (loader, epoch, device)
-  local step = loader:epoch(epoch)
-  return function ()
-    local batch = { step() }
-    if #batch == 0 then return end
-    for i, x in ipairs(batch) do
-      if device and fnn.is_tensor(x) then batch[i] = x:to(device) end
-    end
-    return batch
-  end
-end
-
--- The last tensor of a batch is the target, those before are the inputs.
-local function run (model, batch)
-  local n = #batch
-  return model(unpack(batch, 1, n - 1)), batch[n]
-end
-
--- fnn.evaluate(model, data, { loss =, metrics =, ... }): the means over the
--- data, without training.
-local function evaluate (model, set, options)
-  local o = module.options("evaluate", options, evaluate_defaults)
-  check("evaluate", o)
-  local means, training = new_means(o), model.training
-  local _ <close> = setmetatable({}, { __close = function ()
-    model:train(training)  -- as it was, also when something raises
-  end })
-  model:eval()
-  fnn.no_grad(function ()
-    local device = device_of(model, o)
-    local loader = loader_of("evaluate", set, o, false, device)
-    for batch in batches(loader, 0, device) do
-      local output, target = run(model, batch)
-      means.add(output, target, o.loss and o.loss(output, target))
-    end
-  end)
-  return means.into({})
-end
-
--- One step down the loss of a batch.
-local function learn (model, opt, batch, o)
-  opt:zero_grad()
-  local output, target = run(model, batch)
-  local loss = o.loss(output, target)
-  loss:backward()
-  if o.clip then opt:clip_grad_norm(o.clip) end
-  opt:step()
-  return output:detach(), target, loss
-end
-
-local function validate (model, o, stats)
-  if not o.validation then return end
-  local found = evaluate(model, o.validation, {
-    loss = o.loss, metrics = o.metrics, device = o.device,
-    batch_size = o.batch_size,
-  })
-  for key, v in pairs(found) do stats["val_" .. key] = v end
-end
-
--- Raises when the mean loss of an epoch is no number to go on with.
-local function check_loss (stats, o)
-  local loss = stats.loss
+-- Raises when the mean loss is no number to go on with.
+local function check_loss (run, loss)
   if loss and loss - loss ~= 0 then
-    raise("fit: the loss of epoch %d of %d is %s: the data may hold such " ..
-          "numbers, or the rate be too high (option 'clip' bounds gradients)",
-          stats.epoch, o.epochs, loss ~= loss and "nan" or tostring(loss))
+    raise("fit: the loss of epoch %d of %d is %s (step %d): the data may " ..
+          "hold such numbers, or the rate be too high (option 'clip' bounds " ..
+          "gradients)", run.epoch + 1, run.o.epochs,
+          loss ~= loss and "nan" or loss > 0 and "inf" or "-inf", run.step)
   end
 end
 
--- One time through the data, from this step on; returns the next.
-local function train (model, opt, loader, o, epoch, step, schedule, stats)
-  local means, first = new_means(o), step
-  local what = format("epoch %d of %d", epoch, o.epochs)
-  model:train()
-  for batch in batches(loader, epoch - 1, device_of(model, o)) do
-    if schedule then stats.lr = schedule(step) end
-    means.add(learn(model, opt, batch, o))
-    step = step + 1
-    if o.progress then fnn.progress(what, step - first, #loader) end
+-- What there is to do after a step, besides the next one.
+local function after_step (run)
+  local o, step = run.o, run.step
+  run.report.batch(run.batch, run.source.length)
+  local logs = o.log and o.log_every and step % o.log_every == 0
+  if logs or o.on_batch or step % glances == 0 then
+    local loss = run.means.loss()
+    check_loss(run, loss)
+    if logs then run.report.step(step, loss, run.lr) end
+    if o.on_batch and o.on_batch(step, loss, shown(run)) == false then
+      run.stopped = "on_batch"
+    end
   end
-  means.into(stats)
-  check_loss(stats, o)
-  return step
+  if run.interrupted then run.stopped = "interrupted" end
+  local p, last = o.checkpoints, run.batch == run.source.length
+  local due = p and p.every and step % p.every == 0
+  if run.stopped or due and not last then run.save() end
+end
+
+-- The rest of an epoch; false if it was stopped before its end.
+local function train (run)
+  local o, batches = run.o, run.source
+  if run.batch == 0 then run.means.reset() end
+  run.report.begin(run.epoch + 1)
+  run.model:train()
+  batches.start(run.epoch, run.batch)
+  for batch in batches.next do
+    if run.schedule then
+      run.lr = run.schedule(o.schedule_by == "epoch" and run.epoch or run.step)
+    end
+    run.batch = run.batch + steps.learn(run.model, run.opt, o, batch,
+                                        batches.next, run.means)
+    run.step = run.step + 1
+    after_step(run)
+    if run.stopped then return false end
+  end
+  if run.batch == 0 then
+    raise("fit: epoch %d of %d has no batches%s", run.epoch + 1, o.epochs,
+          run.epoch > 0 and ": what gives batches must begin anew when it " ..
+          "is asked for another epoch" or "")
+  end
+  run.report.pause(batches.length)
+  return true
+end
+
+-- What an epoch is followed by.
+local function after_epoch (run)
+  local o = run.o
+  local stats = { epoch = run.epoch + 1, lr = run.lr }
+  run.means.into(stats)
+  check_loss(run, stats.loss)
+  validate(run, stats)
+  if method(o.schedule, "update") then
+    o.schedule:update(watch.value_of("schedule", stats, run.monitor))
+  end
+  run.epoch, run.batch = run.epoch + 1, 0
+  run.history[run.epoch] = stats
+  if run.stop and run.stop.update(stats) then
+    run.stopped, run.ended = "early_stopping", true
+  end
+  run.report.epoch(stats, run.step)
+  if o.on_epoch and o.on_epoch(run.epoch, stats, shown(run)) == false then
+    run.stopped = run.stopped or "on_epoch"
+  end
+  if run.interrupted then run.stopped = run.stopped or "interrupted" end
+  run.save(stats)
+end
+
+-- What is left of an epoch that did not end.
+local function partial (run)
+  if run.batch == 0 then return nil end
+  local stats = run.means.into { epoch = run.epoch + 1, lr = run.lr }
+  stats.batches = run.batch
+  return stats
 end
 
 -- fnn.fit(model, data, options): trains, and returns what was seen in each
 -- epoch that ran.
-local function fit (model, set, options)
-  local o = module.options("fit", options, defaults)
-  check("fit", o)
-  if o.device then model:to(o.device) end
-  local loader = loader_of("fit", set, o, o.shuffle, device_of(model, o))
-  local opt = optimizer_of(model, o)
-  local schedule = o.schedule and optim.scheduler(opt, o.schedule)
-  local follows = type(o.schedule) == "table" and o.schedule.update
-  local history, step = {}, 0
-  for epoch = 1, o.epochs do
-    local stats = { epoch = epoch }
-    step = train(model, opt, loader, o, epoch, step, schedule, stats)
-    validate(model, o, stats)
-    if follows then o.schedule:update(stats.val_loss or stats.loss) end
-    history[epoch] = stats
-    if o.callback and o.callback(epoch, stats) == false then break end
+local function fit (model, set, given)
+  check_model("fit", model)
+  local run = new_run(model, set, options.read("fit", given))
+  local _ <close> = runs.on_interrupt(function () run.interrupted = true end)
+  while run.epoch < run.o.epochs and not run.ended and not run.stopped do
+    if train(run) then after_epoch(run) else run.report.pause() end
+  end
+  if run.ended then run.stopped = "early_stopping" end
+  history.tell(run.history, "stopped", run.stopped)
+  history.tell(run.history, "steps", run.step)
+  history.tell(run.history, "partial", partial(run))
+  if run.stop and run.stopped ~= "interrupted" then
+    history.tell(run.history, "best_epoch", run.stop.finish())
   end
   model:eval()
-  return history
+  return run.history
 end
+
+-- }======================================================
 
 return { fit = fit, evaluate = evaluate }

@@ -27,7 +27,8 @@ local manual = {}
 local subjects = {
   "tensor", "shape", "ops", "reduce", "random", "grad", "memory", "nn", "norms",
   "attention", "recurrent", "losses", "optim", "data", "train", "network",
-  "text", "io", "log", "cli", "program"
+  "text", "io", "log", "cli", "plot", "runs", "seeing", "fit", "metrics",
+  "program"
 }
 
 -- Splits a list of parameters at the commas outside brackets.

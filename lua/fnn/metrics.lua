@@ -1,91 +1,177 @@
 -- metrics.lua - how good a model's outputs are: functions of outputs and
--- targets, both of n rows, that give a number.
+-- targets, and metrics.stream, which counts over the batches of a set.
+--
+-- A kind of metric has add(s, o, outputs, targets), which counts into the
+-- table s, and value(s, o), which makes the number of it: so what is counted
+-- batch by batch is what is counted at once.  What s holds is numbers, tensors
+-- of counts, and lists of tensors that are joined: all can be saved.  Sums of
+-- floats go row by row in f64, so that on the CPU not even their bits depend
+-- on where a batch ends.
 
-local fnn, load = ...
+local fnn, load, internals = ...
 local module = load "nn/module"
+local rows = load "metrics/rows"
 
-local floor = math.floor
-local concat = table.concat
+local getmetatable, ipairs, pairs = getmetatable, ipairs, pairs
+local setmetatable, type = setmetatable, type
+local format = string.format
 local raise, described = module.raise, module.described
 
-local metrics = {}
-
-local function shape_text (x)
-  return "(" .. concat(x:shape(), ", ") .. ")"
+local kinds = {}
+for _, part in ipairs { "counts", "ranks", "numbers" } do
+  for name, kind in pairs(load("metrics/" .. part)) do kinds[name] = kind end
 end
 
--- The class of each row: of several columns the one of the largest number, of
--- one column 1 from the threshold on, else 0.
-local function classes_of (x, threshold)
-  if x:ndim() == 2 and x:size(2) > 1 then return x:argmax(2) end
-  return x:reshape(-1):ge(threshold):to("i64")
+local metrics, by_function = {}, {}
+
+-- {======================================================
+-- Functions
+-- =======================================================
+
+local function define (name, kind)
+  local what = "metrics." .. name
+  metrics[name] = function (outputs, targets, options)
+    local o = module.options(what, options, kind.defaults)
+    if kind.check then kind.check(what, o) end
+    local s = {}
+    fnn.no_grad(kind.add, s, o, outputs, targets, what)
+    return fnn.no_grad(kind.value, s, o, what)
+  end
+  by_function[metrics[name]] = name
 end
 
--- metrics.classes(outputs [, { threshold = 0.5 }]): the id of each row.
+for name, kind in pairs(kinds) do define(name, kind) end
+
+-- metrics.classes(outputs [, { threshold = 0.5, dim = 2 }]): the id of each
+-- row.
 function metrics.classes (outputs, options)
-  if not fnn.is_tensor(outputs) then
-    raise("metrics.classes: expected a tensor of outputs, got %s",
-          described(outputs))
-  end
-  local o = module.options("metrics.classes", options, { threshold = 0.5 })
-  if outputs:ndim() < 1 or outputs:ndim() > 2 then
-    raise("metrics.classes: expected outputs (n) or (n, classes), got %s",
-          shape_text(outputs))
-  end
-  return classes_of(outputs, o.threshold)
+  local o = module.options("metrics.classes", options,
+                           { threshold = 0.5, dim = 2 })
+  return rows.classes("metrics.classes", outputs, o)
 end
 
-local is_integer = { i64 = true, i32 = true, u8 = true, bool = true }
+-- }======================================================
 
--- Targets as ids: they are ids, or rows as outputs have them, of 0 and 1 if
--- of one column.
-local function ids_of (name, outputs, targets)
-  if not fnn.is_tensor(targets) then
-    raise("metrics.%s: expected a tensor of targets, got %s", name,
-          described(targets))
+-- {======================================================
+-- Streams
+-- =======================================================
+
+-- A function of a script: its mean, a row counting once.
+local mean = { defaults = {} }
+
+function mean.add (s, o, outputs, targets)
+  local v, n = o.f(outputs, targets), #targets
+  if fnn.is_tensor(v) then v = v:item() end
+  if type(v) ~= "number" then
+    raise("metrics.stream: the metric gave %s, expected a number",
+          described(v))
   end
-  if targets:size(1) ~= outputs:size(1) then
-    raise("metrics.%s: outputs of shape %s and targets of shape %s have not " ..
-          "as many rows", name, shape_text(outputs), shape_text(targets))
-  end
-  if is_integer[targets:dtype()] and
-     not (targets:ndim() == 2 and targets:size(2) > 1) then
-    return targets:reshape(-1):to("i64")
-  end
-  return classes_of(targets, 0.5)
+  s.sum, s.count = (s.sum or 0.0) + v * n, (s.count or 0) + n
 end
 
--- metrics.accuracy(outputs, targets [, { threshold = 0.5 }]): the share of
--- rows whose class is the target's.
-function metrics.accuracy (outputs, targets, options)
-  local o = module.options("metrics.accuracy", options, { threshold = 0.5 })
-  local found = metrics.classes(outputs, o)
-  if #found == 0 then return 0 / 0 end
-  local wanted = ids_of("accuracy", outputs, targets)
-  return found:eq(wanted):sum():item() / #found
+function mean.value (s) return s.count and s.sum / s.count or 0 / 0 end
+
+local Stream = internals.namespace({}, "fnn.MetricStream")
+local meta = { __name = "fnn.MetricStream", __index = Stream }
+local hidden = setmetatable({}, { __mode = "k" })
+
+function meta:__tostring ()
+  return format("MetricStream of %s", hidden[self].name)
 end
 
--- metrics.confusion(outputs, targets [, { classes =, threshold = 0.5 }]):
--- counts[actual][predicted], i64.
-function metrics.confusion (outputs, targets, options)
-  local o = module.options("metrics.confusion", options,
-                           { threshold = 0.5, classes = false })
-  local found = metrics.classes(outputs, { threshold = o.threshold })
-  local wanted = ids_of("confusion", outputs, targets)
-  local n = o.classes or
-            outputs:ndim() == 2 and outputs:size(2) > 1 and outputs:size(2) or 2
-  local as = { dtype = "i64", device = found:device() }
-  local counts = fnn.zeros({ n * n }, as)
-  if #found > 0 then
-    if wanted:min():item() < 0 or wanted:max():item() >= n then
-      raise("metrics.confusion: targets from %d to %d are no classes (there " ..
-            "are %d; ids count from 0)", floor(wanted:min():item()),
-            floor(wanted:max():item()), floor(n))
+-- The metric's name.
+function Stream:name () return hidden[self].name end
+
+-- Counts the rows of a batch.
+function Stream:add (outputs, targets)
+  local h = hidden[self]
+  fnn.no_grad(h.kind.add, h.s, h.o, outputs, targets, h.what)
+  return self
+end
+
+-- The metric of all rows since the last reset.
+function Stream:value ()
+  local h = hidden[self]
+  return fnn.no_grad(h.kind.value, h.s, h.o, h.what)
+end
+
+function Stream:reset ()
+  hidden[self].s = {}
+  return self
+end
+
+-- One that counts the same, from nothing.
+function Stream:fresh ()
+  local h, other = hidden[self], setmetatable({}, meta)
+  hidden[other] = { name = h.name, kind = h.kind, o = h.o, what = h.what,
+                    s = {} }
+  return other
+end
+
+-- What has been counted: tensors and numbers by name.
+function Stream:state_dict ()
+  local state = {}
+  for key, v in pairs(hidden[self].s) do
+    if type(v) == "table" then v = fnn.cat(v, 1) end
+    state[key] = fnn.is_tensor(v) and v:clone() or v
+  end
+  return state
+end
+
+function Stream:load_state_dict (state)
+  if type(state) ~= "table" then
+    raise("MetricStream: load_state_dict: expected what state_dict returns, "
+          .. "got %s", described(state))
+  end
+  local h, s = hidden[self], {}
+  local joined = h.kind.lists or {}
+  for key, v in pairs(state) do
+    if fnn.is_tensor(v) then v = v:clone() end
+    s[key] = joined[key] and { v } or v
+  end
+  h.s = s
+  return self
+end
+
+local function kind_of (metric)
+  if type(metric) == "string" then
+    if not kinds[metric] then
+      raise("metrics.stream: no metric '%s'%s", metric,
+            module.suggestion(metric, kinds, true))
     end
-    counts = counts:scatter_add(1, wanted * n + found,
-                                fnn.ones(#found, as))
+    return metric
   end
-  return counts:reshape(n, n)
+  local stub = internals.stubs[metric]
+  return by_function[stub and stub() or metric]
 end
+
+local function is_callable (v)
+  local m = getmetatable(v)
+  return type(v) == "function" or type(m) == "table" and m.__call ~= nil
+end
+
+-- metrics.stream(metric [, options]): metric is a name, a function of this
+-- library with its options, or one of a script.
+function metrics.stream (metric, options)
+  local name = metric ~= nil and kind_of(metric)
+  local self, h = setmetatable({}, meta), nil
+  if name then
+    local kind, what = kinds[name], "metrics." .. name
+    local o = module.options(what, options, kind.defaults)
+    if kind.check then kind.check(what, o) end
+    h = { name = name, kind = kind, o = o, what = what, s = {} }
+  elseif not is_callable(metric) then
+    raise("metrics.stream: expected a metric or its name, got %s",
+          described(metric))
+  else
+    module.options("metrics.stream of a function", options, {})
+    h = { name = "a function", kind = mean, o = { f = metric }, s = {},
+          what = "metrics.stream" }
+  end
+  hidden[self] = h
+  return self
+end
+
+-- }======================================================
 
 return metrics

@@ -196,12 +196,24 @@ local function trained (self)
   return nn.Sequential(layers), self.model[n]
 end
 
--- Metrics are of the network's outputs.
-local function behind (activation, functions)
-  if not activation then return functions end
+-- A metric of the network's outputs, which are behind the activation.
+local function behind (activation, stream)
+  local metric = {}
+  for _, name in ipairs { "name", "value", "reset", "state_dict",
+                          "load_state_dict" } do
+    metric[name] = function (_, ...) return stream[name](stream, ...) end
+  end
+  function metric.add (_, z, y) stream:add(activation(z), y) end
+  function metric.fresh () return behind(activation, stream:fresh()) end
+  return metric
+end
+
+-- Option metrics as it is to be for what is trained.
+local function metrics_of (activation, given)
+  if not activation then return given end
   local list = {}
-  for name, f in pairs(functions or {}) do
-    list[name] = function (z, y) return f(activation(z), y) end
+  for _, entry in ipairs(load("fit/means").streams("fit", given)) do
+    list[entry[1]] = behind(activation, entry[2])
   end
   return list
 end
@@ -216,7 +228,7 @@ function Network:fit (x, y, options)
     self.model:parameters(), self.optimizer_options)
   o.loss, o.optimizer = losses[self.loss_name].f, self.opt
   o.seed = o.seed or self.seed
-  o.metrics = behind(activation, o.metrics or {})
+  o.metrics = metrics_of(activation, o.metrics or {})
   if o.validation then o.validation = { rows(self, unpack(o.validation)) } end
   local history = fnn.fit(model, { inputs, targets }, o)
   self.model:eval()
@@ -227,7 +239,7 @@ end
 function Network:fit_with (x, y, options, f)
   local o = {}
   for key, v in pairs(options or {}) do o[key] = v end
-  o.callback = function (epoch, stats) return f(epoch, stats.loss) end
+  o.on_epoch = function (epoch, stats) return f(epoch, stats.loss) end
   return self:fit(x, y, o)
 end
 

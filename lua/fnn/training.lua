@@ -7,17 +7,25 @@
 --
 --   fnn.training   { version = 1, random = "entry of the default generator",
 --                    entries = { model = { kind = "state", values = {..} },
---                                step = { kind = "value", value = 1200 } } }
+--                                loader = { kind = "state", plain = {..} },
+--                                step = { kind = "value", value = 1200 },
+--                                loss = { kind = "value", number = "nan" } } }
+--
+-- Tensors are written one after the other and never gathered.  Loading checks
+-- every entry before it changes one.  An object of a script's own, whose
+-- load_state_dict may raise halfway, comes first, and is put back.
 
 local fnn, load = ...
 local io = fnn.io
 local module = load "nn/module"
+local model_state = load "nn/state"
 local json = load "json"
 
 local getmetatable, ipairs, pairs, pcall = getmetatable, ipairs, pairs, pcall
 local error, tostring, type = error, tostring, type
 local concat, sort = table.concat, table.sort
 local find, format, sub = string.find, string.format, string.sub
+local math_type, huge = math.type, math.huge
 local raise, described = module.raise, module.described
 
 local key, version, random = "fnn.training", 1, "fnn"
@@ -32,10 +40,16 @@ local function method (v, name)
   return ok and type(f) == "function" and f or nil
 end
 
+-- A source of batches without a state_dict of its own.
+local function has_cursor (v)
+  return method(v, "cursor") and method(v, "start")
+end
+
 -- How a value is kept.
 local function kind_of (v)
   if fnn.is_tensor(v) then return "tensor" end
-  if method(v, "state_dict") and method(v, "load_state_dict") then
+  if method(v, "state_dict") and method(v, "load_state_dict") or
+     has_cursor(v) then
     return "state"
   end
   if method(v, "set_state") and method(v, "state") then return "generator" end
@@ -55,6 +69,12 @@ end
 
 -- Adds the tensors of a state_dict to the list; returns what else is kept.
 -- One without names, of a scheduler, has no tensors.
+local function dict_of (v)
+  if method(v, "state_dict") then return v:state_dict() end
+  local epoch, batch = v:cursor()
+  return { epoch = epoch, batch = batch }
+end
+
 local function add_state (list, name, dict)
   if dict[1] == nil and dict[values_key] == nil then
     return { kind = "state", plain = dict }
@@ -65,10 +85,26 @@ local function add_state (list, name, dict)
   return { kind = "state", values = dict[values_key] }
 end
 
+-- Numbers that JSON has not, by name.
+local odd_numbers = { nan = 0 / 0, inf = huge, ["-inf"] = -huge }
+
+local function add_value (v)
+  local odd = math_type(v) == "float" and
+              (v ~= v and "nan" or v == huge and "inf" or
+               v == -huge and "-inf")
+  if odd then return { kind = "value", number = odd } end
+  return { kind = "value", value = v }
+end
+
+local function value_of (entry)
+  if entry.number then return odd_numbers[entry.number] end
+  return entry.value
+end
+
 local function add (list, name, v)
   local kind = kind_of(v)
-  if kind == "state" then return add_state(list, name, v:state_dict()) end
-  if kind == "value" then return { kind = kind, value = v } end
+  if kind == "state" then return add_state(list, name, dict_of(v)) end
+  if kind == "value" then return add_value(v) end
   if kind == nil then
     raise("save_training: '%s': expected what has a state_dict, a generator, "
           .. "a tensor or a plain value, got %s", name, described(v))
@@ -188,21 +224,108 @@ local function check_entries (path, entries, state, partial)
   end
 end
 
-local fill = {}
+-- {======================================================
+-- Preparing: each checks an entry, changes nothing, and returns what takes it
+-- in.  first, where there is one, may raise and returns what undoes it; all of
+-- these run before the first rest.
+-- =======================================================
 
-function fill.state (v, file, name, entry)
-  v:load_state_dict(state_of(file, name, entry))
+local function copied (v)
+  if fnn.is_tensor(v) then return v:clone() end
+  if type(v) ~= "table" then return v end
+  local t = {}
+  for name, x in pairs(v) do t[name] = copied(x) end
+  return t
 end
 
-function fill.generator (v, file, name) v:set_state(file:read(name)) end
-function fill.tensor (v, file, name) v:copy_(file:read(name)) end
+local function prepare_cursor (v, entry)
+  local dict = entry.plain or {}
+  if math_type(dict.epoch) ~= "integer" or math_type(dict.batch) ~= "integer"
+  then
+    raise "no cursor in it"
+  end
+  local epoch, batch = v:cursor()
+  return { first = function ()
+    v:start(dict.epoch, dict.batch)
+    return function () v:start(epoch, batch) end
+  end }
+end
+
+local prepare = {}
+
+function prepare.state (v, file, name, entry)
+  if module.core.kind(v) == "module" then
+    local first, rest = model_state.prepare_part(v, file, name .. ".",
+                                                 entry.values)
+    return { first = first, rest = rest }
+  elseif not method(v, "state_dict") then
+    return prepare_cursor(v, entry)
+  elseif method(v, "check_state_dict") then
+    v:check_state_dict(state_of(file, name, entry))
+    return { rest = function ()
+      v:load_state_dict(state_of(file, name, entry))
+    end }
+  end
+  return { first = function ()
+    local before = copied(v:state_dict())
+    local function undo () pcall(v.load_state_dict, v, before) end
+    local ok, why = pcall(v.load_state_dict, v, state_of(file, name, entry))
+    if not ok then
+      undo()
+      error(why, 0)
+    end
+    return undo
+  end }
+end
+
+function prepare.generator (v, file, name)
+  local state = file:read(name)
+  fnn.Generator(0):set_state(state)
+  return { rest = function () v:set_state(state) end }
+end
+
+local function shape_text (shape) return "(" .. concat(shape, ", ") .. ")" end
+
+function prepare.tensor (v, file, name)
+  local got, want = shape_text(file:shape(name)), shape_text(v:shape())
+  if got ~= want then raise("expected shape %s, got %s", want, got) end
+  return { rest = function () v:detach():copy_(file:read(name)) end }
+end
+
+-- f(...), whose error is of that entry.
+local function entered (path, name, f, ...)
+  local ok, result = pcall(f, ...)
+  if not ok then error(format("%s: '%s': %s", path, name, result), 0) end
+  return result
+end
+
+-- Takes all in, or nothing.
+local function commit (path, names, jobs)
+  local undo = {}
+  local ok, why = pcall(function ()
+    for _, name in ipairs(names) do
+      local first = jobs[name].first
+      if first then undo[#undo + 1] = entered(path, name, first) end
+    end
+  end)
+  if not ok then
+    for i = #undo, 1, -1 do undo[i]() end
+    error(why, 0)
+  end
+  for _, name in ipairs(names) do
+    local rest = jobs[name].rest
+    if rest then entered(path, name, rest) end
+  end
+end
+
+-- }======================================================
 
 -- The plain values, and tensors that nothing was given for.
 local function values_of (file, entries, state)
   local values = {}
   for name, entry in pairs(entries) do
     if entry.kind == "value" then
-      values[name] = entry.value
+      values[name] = value_of(entry)
     elseif entry.kind == "tensor" and not state[name] then
       values[name] = file:read(name)
     end
@@ -217,16 +340,30 @@ local function load_training (path, state, options)
   local file, entries = open(path)
   check_entries(path, entries, state, o.partial)
   local values = values_of(file, entries, state)
-  local numbers = not o.partial and file:read(random)
-  for _, name in ipairs(names_of(state)) do
-    local ok, why = pcall(fill[entries[name].kind], state[name], file, name,
-                          entries[name])
-    if not ok then error(format("%s: '%s': %s", path, name, why), 0) end
+  local numbers = not o.partial and
+                  prepare.generator(fnn.default_generator(), file, random)
+  local names, jobs = names_of(state), {}
+  for _, name in ipairs(names) do
+    jobs[name] = entered(path, name, prepare[entries[name].kind], state[name],
+                         file, name, entries[name])
   end
-  if numbers then fnn.default_generator():set_state(numbers) end
+  commit(path, names, jobs)
+  if numbers then numbers.rest() end
   return values
 end
 
 -- }======================================================
 
-return { save_training = save_training, load_training = load_training }
+-- For checkpoints.lua: the plain values of a file; raises for a damaged one.
+local function plain_values (path)
+  local file, entries = open(path)
+  local values = {}
+  for name, entry in pairs(entries) do
+    if entry.kind == "value" then values[name] = value_of(entry) end
+  end
+  if not file:has(random) then raise("%s: no tensor '%s'", path, random) end
+  return values
+end
+
+return { save_training = save_training, load_training = load_training,
+         plain_values = plain_values, kind_of = kind_of }

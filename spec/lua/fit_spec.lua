@@ -91,9 +91,11 @@ describe("fnn.fit", function()
       seen[#seen + 1] = step
       return 1 / (step + 1)
     end
-    local opt = optim.SGD(line():parameters(), { lr = 1 })
-    fit { epochs = 2, batch_size = 8, schedule = schedule, optimizer = opt,
-          callback = function(_, stats) rates[#rates + 1] = stats.lr end }
+    local model = line()
+    local opt = optim.SGD(model:parameters(), { lr = 1 })
+    fit({ epochs = 2, batch_size = 8, schedule = schedule, optimizer = opt,
+          on_epoch = function(_, stats) rates[#rates + 1] = stats.lr end },
+        model)
     assert.same({ 0, 1, 2, 3, 4, 5 }, seen)
     assert.same({ 1 / 3, 1 / 6 }, rates)
     assert.near(1 / 6, opt:lr(), 1e-15)
@@ -142,13 +144,13 @@ describe("fnn.fit", function()
 
   it("ends when the callback returns false", function()
     local calls = {}
-    local history = fit { epochs = 10, callback = function(epoch, stats)
+    local history = fit { epochs = 10, on_epoch = function(epoch, stats)
       calls[#calls + 1] = stats
       return epoch < 4
     end }
     assert.equal(4, #history)
     assert.same(history, calls)
-    assert.equal(10, #fit { epochs = 10, callback = function() end })
+    assert.equal(10, #fit { epochs = 10, on_epoch = function() end })
     assert.same({}, fit { epochs = 0 })
   end)
 
@@ -183,7 +185,7 @@ describe("fnn.fit", function()
 
   it("lets errors through", function()
     local thrown = {}
-    local ok, e = pcall(fit, { callback = function() error(thrown) end })
+    local ok, e = pcall(fit, { on_epoch = function() error(thrown) end })
     assert.is_false(ok)
     assert.equal(thrown, e)
   end)
@@ -211,6 +213,63 @@ describe("fnn.fit", function()
            "nn.cross_entropy for one, got none", fnn.fit, line(), { x, y })
     raises("fit: unknown option 'epoch' (did you mean 'epochs'?)", fit,
            { epoch = 3 })
+    for key, text in pairs {
+      callback = "on_epoch", criterion = "loss", learning_rate = "lr",
+      validation_data = "validation", patience = "early_stopping = ",
+      gradient_clip_val = "clip", batch = "batch_size",
+    } do
+      raises(("fit: unknown option '%s' (here it is %s"):format(key, text),
+             fit, { [key] = 1 })
+    end
+    raises("fit: option 'loss': expected a function of outputs and targets, " ..
+           "nn.cross_entropy for one, got 'mse' (did you mean nn.mse?)",
+           fnn.fit, line(), { x, y }, { loss = "mse" })
+    raises("got 'adam' (did you mean optim.Adam?)", fit, { optimizer = "adam" })
+    raises("fit: option 'validation': expected a dataset, got 0.2 " ..
+           "(data:split makes two parts of one)", fit, { validation = 0.2 })
+    raises("fit: expected a list of tensors, got a table at place 1 " ..
+           "(fnn.tensor makes one)", fit, {}, line(), { { 1, 2 }, { 3 } })
+    raises("fit: expected a dataset, a loader or { x, y }, got a tensor", fit,
+           {}, line(), x)
+    raises("fit: expected a dataset, a loader or { x, y }, got a table of 1 " ..
+           "tensors", fit, {}, line(), { x })
+    raises("fit: a batch has 1 tensor: expected inputs and then a target " ..
+           "({ x, x } learns its own input)", fit, {}, line(),
+           data.TensorDataset(x))
+    raises("fit: expected a model, got a table", fnn.fit, {}, { x, y },
+           { loss = nn.mse_loss })
+    raises("fit: the loss gave a tensor of shape (20, 1), expected one " ..
+           "number: the mean over the batch", fit,
+           { loss = function(a, b) return a - b end, batch_size = 20 })
+    raises("fit: the loss gave a number, expected a tensor of one number",
+           fit, { loss = function() return 1 end })
+    raises("it has none of the model's parameters", fit,
+           { optimizer = optim.SGD(line():parameters()) })
+    raises("fit: epoch 1 of 1 has no batches", fit, {}, line(),
+           { fnn.zeros(0, 2), fnn.zeros(0, 1) })
+    raises("fit: option 'early_stopping': no 'val_loss' to follow (expected "
+           .. "loss): there is no validation", fit,
+           { early_stopping = { monitor = "val_loss" } })
+    raises("fit: option 'early_stopping': no 'val_acuracy' to follow (did " ..
+           "you mean 'val_accuracy'?)", fit,
+           { early_stopping = { monitor = "val_acuracy" },
+             metrics = { "accuracy" }, validation = { x, y } })
+    raises("fit: option 'mode': is less of 'fun' better, or more?", fit,
+           { early_stopping = { monitor = "fun" },
+             metrics = { fun = function() return 1 end } })
+    raises("fit: option 'early_stopping': unknown option 'patients' (did " ..
+           "you mean 'patience'?)", fit, { early_stopping = { patients = 2 } })
+    raises("fit: option 'resume' wants 'checkpoints'", fit, { resume = true })
+    raises("fit: option 'clip': expected a number above 0, got 0", fit,
+           { clip = 0 })
+    raises("fit: option 'accumulate': expected an integer of 1 or more, got 0",
+           fit, { accumulate = 0 })
+    raises("fit: option 'schedule_by': expected 'step' or 'epoch', got " ..
+           "'batch'", fit, { schedule_by = "batch" })
+    raises("metrics.stream: no metric 'acuracy' (did you mean 'accuracy'?)",
+           fit, { metrics = { "acuracy" } })
+    raises("fit: option 'log': expected what has a method scalar", fit,
+           { log = "runs" })
     raises("fit: option 'epochs': expected an integer of 0 or more, got 1.5",
            fit, { epochs = 1.5 })
     raises("fit: expected a dataset, a loader or { x, y }, got nil",
@@ -222,8 +281,8 @@ describe("fnn.fit", function()
            data.DataLoader(data.TensorDataset(x, y)))
     raises("fit: option 'metrics': 'loss' is no name for one", fit,
            { metrics = { loss = print } })
-    raises("fit: option 'metrics': expected functions by name, got a number",
-           fit, { metrics = { good = 5 } })
+    raises("fit: option 'metrics': expected functions by name, got a number " ..
+           "at good", fit, { metrics = { good = 5 } })
   end)
 end)
 
@@ -242,6 +301,15 @@ describe("fnn.evaluate", function()
     assert.is_true(model.training)
     assert.same({}, fnn.evaluate(model:eval(), { x, y }))
     assert.is_false(model.training)
+  end)
+
+  it("says what is wrong", function()
+    raises("evaluate: the data has no batches", fnn.evaluate, line(),
+           { fnn.zeros(0, 2), fnn.zeros(0, 1) })
+    raises("evaluate: unknown option 'epochs'", fnn.evaluate, line(), { x, y },
+           { epochs = 1 })
+    raises("evaluate: unknown option 'criterion' (here it is loss)",
+           fnn.evaluate, line(), { x, y }, { criterion = nn.mse })
   end)
 
   it("takes from a loader what is no tensor, and models without weights",

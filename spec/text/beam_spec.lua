@@ -77,7 +77,12 @@ describe("BeamSearch", function()
       (step, { 9 })))
     assert.error_matches(function()
       BeamSearch() (function() return { -inf, -inf } end, { 1, 2 })
-    end, "the logits behind {1, 2} are not numbers, or all %-inf")
+    end, "all logits are %-inf: no id may follow any sequence")
+    -- Behind 0, the likelier, nothing may follow: the other goes on.
+    local ids = BeamSearch { width = 2, max_tokens = 2 } (of_table {
+      [""] = { 0.6, 0.4 }, ["0"] = { 0, 0 }, ["1"] = { 0.9, 0.1 },
+    }, { 9 })
+    assert.same({ 1, 0 }, ids)
     assert.error_matches(function()
       BeamSearch() (function() return { 0, nan } end, { 1, 2 })
     end, "the logits behind {1, 2} are not numbers")

@@ -84,6 +84,7 @@ void fnn_close (fnn_Context *c) {
   c->finalizing = true;
   while (c->npool > 0) fnn_release(c->pool[--c->npool]);
   fnn_release(c->generator);
+  watch_free(c);
   fnn_cancel_free(c->cancel);
   mem_free(c->pool, c->poolcap * sizeof *c->pool);
   object_free_lists(c);

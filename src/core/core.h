@@ -9,6 +9,7 @@
 ** param.c     parameters; graph.c nodes and the walk back
 ** device.c    the table of kernels of each device
 ** capture.c   steps that are recorded once and replayed
+** watch.c     what looks on while ops run: anomalies, the profile
 ** threads.c   the pool of threads; cancel.c the token
 ** random.c    generators; torch.c the one of PyTorch */
 
@@ -86,7 +87,7 @@ typedef struct Frame {
   struct Frame *prev;
   size_t mark;
   bool grad_mode; /* as it was, and will be again after a throw */
-  bool anomaly;
+  uint8_t watch;
   uint8_t autocast;
 } Frame;
 
@@ -126,8 +127,8 @@ struct fnn_Context {
   fnn_Cancel *cancel; /* one of its references */
   bool child;         /* made by context_child: shares account and token */
   bool grad_mode;
-  bool anomaly;     /* gradients are checked for numbers that are not finite */
-  uint8_t autocast; /* fnn_Dtype of products; FNN_F32: their operands' */
+  uint8_t watch;          /* what looks on while ops run (watch.h) */
+  uint8_t autocast;       /* fnn_Dtype of products; FNN_F32: their operands' */
   bool exact_convolution; /* by its definition alone */
   bool destroying;        /* an object's destroy runs: others wait in dead */
   bool finalizing;        /* a collector runs us: no reclaim, no poll */
@@ -135,12 +136,15 @@ struct fnn_Context {
   void (*reclaim_library)(void *ud); /* the bindings' collector, if any */
   /* Writes where the script is ("script.lua:12") to `to`, of n bytes. */
   void (*where)(void *library, char *to, size_t n);
+  int (*place)(void *library, char *to, size_t n); /* see watch.h */
   void *library;
   uint64_t since_collect; /* bytes of storage made since the last collection */
   uint64_t nodes;
   uint64_t sequence;   /* of the next node */
   uint64_t recordings; /* begun so far */
+  uint64_t steps;      /* of optimizers, so far */
   struct Walk *walk;   /* the running walk back through a graph */
+  struct Watch *watcher;
   fnn_Generator *generator;
   Object *dead;
   Object *small[SMALL_CLASSES]; /* freed objects, by 32 bytes */
@@ -391,7 +395,7 @@ struct Node {
   bool spent;          /* passed by a walk that did not keep the graph */
   uint8_t dtype, ndim; /* of the output */
   struct Walk *walk;   /* that it waits in, or is visited by */
-  int pending;         /* in a walk: consumers that have not given yet */
+  Object *origin;      /* while something looks on: where it was made */
   Tensor *gy;          /* in a walk: what they gave so far */
   Object *hooks;       /* a chain of Hook objects */
   int64_t shape[FNN_MAXDIM];
@@ -680,8 +684,7 @@ void mem_pages_free (void *p, size_t bytes);
 
 /* Defined by cpu/device.c. */
 const fnn_Device *device_cpu (void) LENT(device_cpu);
-#define kernel(x, name) \
-  ((x)->storage->device->kernels[(x)->dtype != FNN_F64]->name)
+#include "watch.h"
 
 /* A second kind of device.  Its file tells, before main, how they are found:
 ** find is called once, when one is asked for, since asking a driver takes
@@ -702,6 +705,10 @@ void device_missing (const char *why);
 
 fnn_Cancel *cancel_retain (fnn_Cancel *t); /* fnn_cancel_free gives it back */
 bool cancel_is_set (const fnn_Cancel *t);
+/* Armed, it is asked by the next fnn_cancel, and not set: nothing stops. */
+void cancel_arm (fnn_Cancel *t, bool on);
+bool cancel_is_asked (const fnn_Cancel *t);
+bool cancel_take (fnn_Cancel *t); /* whether it was asked, now no more */
 /* Clears the current context's token and throws FNN_ECANCEL. */
 FNN_NORETURN void cancel_throw (void);
 

@@ -39,6 +39,7 @@ static void node_destroy (void *o) {
   Node *n = o;
   node_spend(n);
   fnn_release(n->gy);
+  fnn_release(n->origin);
   context_now->nodes--;
 }
 
@@ -62,7 +63,9 @@ static Node *node_new (int nin, int nsave) {
 
 Node *graph_record (Tensor *y, const Rule *rule, int n, Tensor *const *x,
                     int nsave) {
-  if (!context()->grad_mode) return NULL;
+  fnn_Context *c = context();
+  if (c->watch != 0) watch_op(rule->name, y, n, x);
+  if (!c->grad_mode) return NULL;
   bool any = false;
   for (int i = 0; i < n; i++) any = any || graph_source(x[i]) != NULL;
   if (!any) return NULL;
@@ -73,6 +76,7 @@ Node *graph_record (Tensor *y, const Rule *rule, int n, Tensor *const *x,
   k->dtype = y->dtype;
   k->ndim = y->ndim;
   memcpy(k->shape, y->shape, sizeof k->shape);
+  if (c->watch != 0) k->origin = watch_origin();
   y->source = fnn_retain(k);
   return k;
 }
@@ -126,8 +130,8 @@ bool fnn_grad_mode (bool on) {
 
 bool fnn_anomaly_mode (bool on) {
   fnn_Context *c = context();
-  bool was = c->anomaly;
-  c->anomaly = on;
+  bool was = c->watch & WATCH_ANOMALY;
+  watch_mode(WATCH_ANOMALY, on);
   return was;
 }
 
@@ -485,26 +489,6 @@ static void give_leaves (Walk *w) {
   }
 }
 
-/* Throws if g, which n made for input i, has an element that is no finite
-** number. */
-static void check_finite (const Node *n, int i, Tensor *g) {
-  static const struct {
-    int row;
-    const char *what;
-  } tests[] = { { MAP_isnan, "nan" }, { MAP_isinf, "inf" } };
-  for (int k = 0; k < countof(tests); k++) {
-    Tensor *is = tensor_like_as(g, FNN_BOOL);
-    Tensor *any = tensor_scalar(0, FNN_BOOL, g->storage->device);
-    kernel(g, map)(tests[k].row, is, g, 0, 0);
-    kernel(is, reduce)(REDUCE_any, any, is, 1, is->numel, 1, 0);
-    if (fnn_item(any) != 0)
-      fnn_throw(FNN_EGRAPH,
-                "anomaly: %s produced %s in the gradient for "
-                "input %d",
-                n->rule->name, tests[k].what, i + 1);
-  }
-}
-
 void graph_give (Node *n, int i, Tensor *gx) {
   Object *s = n->in[i];
   if (s == NULL) return;
@@ -519,7 +503,7 @@ void graph_give (Node *n, int i, Tensor *gx) {
               shape_print(&(ShapeText){ "" }, ndim, shape));
   Tensor *g = sum_to_shape(gx, ndim, shape);
   g = tensor_convert(g, graph_dtype(n, i));
-  if (context_now->anomaly) check_finite(n, i, g);
+  if (context_now->watch != 0) watch_gradient(n, i, g);
   Walk *w = context_now->walk;
   if (s->type == &param_type) {
     Param *p = (Param *)s;
@@ -541,7 +525,9 @@ static void visit (Node *n, bool keep) {
   Tensor *gy = frame_adopt(n->gy);
   n->gy = NULL;
   if (n->hooks != NULL) gy = through_hooks(n->hooks, gy);
+  if (context_now->watch != 0) watch_visit(n, gy);
   n->rule->back(n, gy);
+  if (context_now->watch != 0) watch_visited(n);
   if (!keep) node_spend(n);
 }
 

@@ -23,13 +23,14 @@ void frame_enter (Frame *f) {
   f->prev = c->frame;
   f->mark = c->npool;
   f->grad_mode = c->grad_mode;
-  f->anomaly = c->anomaly;
+  f->watch = c->watch;
   f->autocast = c->autocast;
   c->frame = f;
 }
 
 void frame_leave (Frame *f) {
   fnn_Context *c = context_now;
+  if (c->watch != 0 && f->prev == NULL) watch_leave();
   c->frame = f->prev;
   drain(c, f->mark);
 }
@@ -112,7 +113,8 @@ FNN_NORETURN void fnn_throw (fnn_Status code, const char *fmt, ...) {
   drain(c, f->mark);
   c->frame = f->prev;
   c->grad_mode = f->grad_mode;
-  c->anomaly = f->anomaly;
+  if (c->watcher != NULL) watch_thrown();
+  c->watch = f->watch;
   c->autocast = f->autocast;
   longjmp(f->jump, 1);
 }

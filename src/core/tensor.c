@@ -200,13 +200,19 @@ bool tensor_overlaps (const Tensor *a, const Tensor *b) {
 ** =======================================================
 */
 
+/* Apart from the check, which stays without a frame of its own. */
+FNN_NORETURN __attribute__((noinline)) static void
+two_devices (const char *op, const Tensor *a, const Tensor *b) {
+  fnn_throw(FNN_EDEVICE,
+            "%s: tensors on two devices (%s %s on %s and %s "
+            "on %s)",
+            op, "shape", shape_text(a), a->storage->device->name,
+            shape_text(b), b->storage->device->name);
+}
+
 void tensor_check_device (const char *op, const Tensor *a, const Tensor *b) {
-  const fnn_Device *da = a->storage->device, *db = b->storage->device;
-  if (da != db)
-    fnn_throw(FNN_EDEVICE,
-              "%s: tensors on two devices (%s %s on %s and %s "
-              "on %s)",
-              op, "shape", shape_text(a), da->name, shape_text(b), db->name);
+  if (a->storage->device != b->storage->device) two_devices(op, a, b);
+  if (context_now->watch != 0) watch_operands(op, a, b);
 }
 
 void tensor_check_float (const char *op, const Tensor *x) {
@@ -242,16 +248,21 @@ void tensor_check_memory (const char *op, const Tensor *x) {
                 op, shape_text(x));
 }
 
+FNN_NORETURN __attribute__((noinline)) static void
+not_in_place (const char *op, const Tensor *x) {
+  fnn_throw(FNN_EGRAPH,
+            "%s: an in-place op on %s of shape %s cannot be "
+            "recorded (use no_grad, or the op that makes a new tensor)",
+            op,
+            param_of(x) != NULL ? "a trainable parameter"
+                                : "a tensor with a graph",
+            shape_text(x));
+}
+
 void tensor_check_write (const char *op, const Tensor *x) {
   tensor_check_memory(op, x);
-  if (context()->grad_mode && graph_source(x) != NULL)
-    fnn_throw(FNN_EGRAPH,
-              "%s: an in-place op on %s of shape %s cannot be "
-              "recorded (use no_grad, or the op that makes a new tensor)",
-              op,
-              param_of(x) != NULL ? "a trainable parameter"
-                                  : "a tensor with a graph",
-              shape_text(x));
+  if (context()->grad_mode && graph_source(x) != NULL) not_in_place(op, x);
+  if (context_now->watch != 0) watch_write(op, x);
 }
 
 void tensor_written (Tensor *x) {

@@ -5,11 +5,17 @@
 
 #include "cpu.h"
 
-#if defined(__x86_64__)
+/* Which are built is the Makefile's ISAS. */
+#ifdef ISA_baseline
+extern const Kernels cpu_kernels_baseline[2];
+
+static bool always (void) { return true; }
+#endif
+
+#if defined(ISA_avx2) || defined(ISA_avx512)
 #include <cpuid.h>
 
-extern const Kernels cpu_kernels_baseline[2], cpu_kernels_avx2[2],
-    cpu_kernels_avx512[2];
+extern const Kernels cpu_kernels_avx2[2];
 
 /* Not all compilers know this one by name: cpuid leaf 1, ecx, bit 29. */
 static bool has_f16c (void) {
@@ -21,6 +27,10 @@ static bool has_avx2 (void) {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
          has_f16c();
 }
+#endif
+
+#ifdef ISA_avx512
+extern const Kernels cpu_kernels_avx512[2];
 
 static bool has_avx512 (void) {
   return has_avx2() && __builtin_cpu_supports("avx512f") &&
@@ -28,11 +38,7 @@ static bool has_avx512 (void) {
          __builtin_cpu_supports("avx512dq") &&
          __builtin_cpu_supports("avx512vl");
 }
-#else
-extern const Kernels cpu_kernels_baseline[2];
 #endif
-
-static bool always (void) { return true; }
 
 /* Best first. */
 static const struct Isa {
@@ -40,11 +46,15 @@ static const struct Isa {
   const Kernels *kernels;
   bool (*has)(void);
 } isas[] = {
-#if defined(__x86_64__)
+#ifdef ISA_avx512
   { "avx512", cpu_kernels_avx512, has_avx512 },
+#endif
+#ifdef ISA_avx2
   { "avx2", cpu_kernels_avx2, has_avx2 },
 #endif
+#ifdef ISA_baseline
   { "baseline", cpu_kernels_baseline, always },
+#endif
 };
 
 static const struct Isa *isa_chosen (void) {

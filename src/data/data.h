@@ -43,6 +43,9 @@ int dataset_shape (const fnn_Dataset *d, int k, int64_t n, int64_t *shape);
 void dataset_fill (fnn_Dataset *d, int64_t n, const int64_t *ids,
                    Tensor *const *to);
 
+/* What a loader was made with. */
+const fnn_LoaderOptions *loader_settings (const fnn_Loader *l);
+
 /* Batches on their way to a card (stage.c): pinned blocks, a batch each. */
 typedef struct Stages Stages;
 Stages *stages_new (const fnn_Device *to, const fnn_Dataset *d, int64_t batch,

@@ -362,3 +362,7 @@ void fnn_loader_cursor (const fnn_Loader *l, int64_t *epoch, int64_t *batch) {
 }
 
 fnn_Dataset *fnn_loader_dataset (const fnn_Loader *l) { return l->d; }
+
+const fnn_LoaderOptions *loader_settings (const fnn_Loader *l) {
+  return &l->options;
+}

@@ -97,31 +97,6 @@ Tensor *appender_tail (Appender *a) {
   return x;
 }
 
-/* Makes what there is not of the folders above path[n]. */
-static void make_folders (char *path, size_t n) {
-  struct stat st;
-  for (size_t i = 1; i <= n; i++) {
-    if (path[i] != '/' && path[i] != '\0') continue;
-    char kept = path[i];
-    path[i] = '\0';
-    if (stat(path, &st) != 0 && mkdir(path, 0777) != 0 && errno != EEXIST)
-      reader_fail(path, "make");
-    path[i] = kept;
-  }
-}
-
-void folder_make (const char *path) {
-  size_t m = fnn_mark(), n = strlen(path);
-  struct stat st;
-  reader_allowed(path, "w");
-  char *copy = mem_scratch(n + 1);
-  memcpy(copy, path, n + 1);
-  if (n > 0) make_folders(copy, n);
-  if (stat(path, &st) != 0) reader_fail(path, "make");
-  if (!S_ISDIR(st.st_mode)) fnn_throw(FNN_EFILE, "%s: is no folder", path);
-  fnn_escape(m, NULL);
-}
-
 /* CRC-32C (Castagnoli): the polynomial 0x1edc6f41, here with its bits the
 ** other way round (RFC 3720, B.4), four bits at a time. */
 uint32_t crc32c (const void *p, int64_t n) {

@@ -3,12 +3,14 @@
 ** reader.c    checked reading, of a file, of bytes in memory, through gzip
 ** writer.c    atomic writing
 ** append.c    files that grow, checksums of their pieces
+** folder.c    folders: made, listed, and swept
 ** sniff.c     what a file that is not the expected one seems to be
 ** element.c   numbers as files hold them, and the dtypes they become
 ** number.c    decimal numbers, whatever the locale
 ** json.c      JSON, by jansson
 ** safetensors.c, npy.c, idx.c, csv.c, png.c    a format each
 ** draw.c      rectangles and text in images; glyphs.c the letters
+** canvas*.c   what plots are drawn on
 **
 ** A format reads from a Reader, so that hosts and tests can give it bytes as
 ** well as a path.  All input is hostile: a size is checked against what the
@@ -110,10 +112,16 @@ void appender_cut (Appender *a, int64_t n) LENT(appender_cut);
 /* What stands behind the last newline, as u8; at most 1 MB. */
 Tensor *appender_tail (Appender *a) LENT(appender_tail);
 
-/* Makes a folder, and those above it, if it is not there. */
-void folder_make (const char *path) LENT(folder_make);
-
 uint32_t crc32c (const void *p, int64_t n) LENT(crc32c);
+
+/* Makes a folder, and those it is in, unless it is there. */
+void folder_make (const char *path) LENT(folder_make);
+/* The names in it, each with a zero behind: (n) of u8. */
+fnn_Tensor *folder_names (const char *path) LENT(folder_names);
+/* Removes the temporary files of writers that no longer live: how many. */
+int folder_sweep (const char *path) LENT(folder_sweep);
+/* Removes a file, if it is there. */
+void file_remove (const char *path) LENT(file_remove);
 
 /* The elements of x in row-major order on the host: x's own or a copy. */
 const void *writer_elements (fnn_Tensor *x);
@@ -196,6 +204,101 @@ void file_write (const char *path, const void *p, int64_t n) LENT(file_write);
 
 /* The CRC-32 of a file's content, unzipped if it is in gzip, and its size. */
 uint32_t file_crc32 (const char *path, int64_t *size);
+
+/*
+** {======================================================
+** Canvas
+** =======================================================
+**
+** What plots are drawn on: a u8 tensor (h, w, 4) on the CPU, a pixel being
+** blue, green, red and a byte that nobody reads, which is what cairo calls
+** RGB24.  x grows to the right and y down, in pixels; whole numbers are the
+** edges of pixels.  What is outside the canvas, or the clip, is cut off;
+** points that are not finite are gaps.  Two bodies draw: cairo, where its
+** library is, and the plain one, which needs nothing.
+**
+** canvas.c         checks, clipping, thinning out, dashes, images
+** canvas_plain.c   coverage of pixels by distance, letters of strokes
+** canvas_cairo.c   the same by cairo, and its text
+** canvas_dots.c    lines and points on the dots of braille letters
+*/
+
+typedef struct Box {
+  double x0, y0, x1, y1;
+} Box;
+
+typedef struct Pen {
+  uint32_t color; /* 0xRRGGBB */
+  double alpha;   /* 0 to 1 */
+  double width;   /* of a line; the radius of a mark; the size of letters */
+  double dash;    /* the length of dashes and of what is between; 0: none */
+} Pen;
+
+typedef enum Mark {
+  MARK_CIRCLE,
+  MARK_SQUARE,
+  MARK_TRIANGLE,
+  MARK_DIAMOND,
+  MARK_CROSS,
+  MARK_PLUS,
+  MARK_COUNT
+} Mark;
+
+/* The pixels of a canvas, for a body.  clip lies within them. */
+typedef struct Surface {
+  uint8_t *data;
+  uint8_t *mask; /* (h, w), zero between calls: for the plain body */
+  int64_t w, h;
+  Box clip;
+} Surface;
+
+/* A body.  Points are finite and near the clip.  None of them throws. */
+typedef struct Canvas {
+  const char *name;
+  void (*stroke)(const Surface *s, const Pen *p, int64_t n, const double *xy);
+  void (*marks)(const Surface *s, const Pen *p, Mark m, int64_t n,
+                const double *xy);
+  void (*rect)(const Surface *s, const Pen *p, const Box *b);
+  /* One line of UTF-8 from (x, y), the left end of its base line; upward:
+  ** turned to the left. */
+  void (*text)(const Surface *s, const Pen *p, double x, double y, bool upward,
+               bool bold, const char *text);
+  double (*text_width)(double size, bool bold, const char *text);
+} Canvas;
+
+const Canvas *canvas_plain (void);
+const Canvas *canvas_cairo (void); /* NULL without cairo, or without fonts */
+/* Cairo's unless plain is wanted or all there is. */
+const Canvas *canvas_choose (bool plain) LENT(canvas_choose);
+
+/* A line through n points, x and y f64 on the CPU. */
+void canvas_lines (const Canvas *c, Tensor *to, const Box *clip, const Pen *p,
+                   const Tensor *x, const Tensor *y) LENT(canvas_lines);
+void canvas_marks (const Canvas *c, Tensor *to, const Box *clip, const Pen *p,
+                   Mark m, const Tensor *x, const Tensor *y)
+    LENT(canvas_marks);
+void canvas_rect (const Canvas *c, Tensor *to, const Box *clip, const Pen *p,
+                  const Box *b) LENT(canvas_rect);
+void canvas_text (const Canvas *c, Tensor *to, const Pen *p, double x,
+                  double y, bool upward, bool bold, const char *text)
+    LENT(canvas_text);
+double canvas_text_width (const Canvas *c, double size, bool bold,
+                          const char *text) LENT(canvas_text_width);
+/* The image u8 (h, w, 3) fills b, to whole pixels: the nearest of its pixels
+** where it grows, means of them where it shrinks. */
+void canvas_image (Tensor *to, const Box *clip, const Box *b,
+                   const Tensor *image) LENT(canvas_image);
+
+/* Sets dots of u8 (rows, columns) of braille letters, 2 by 4 dots each: at
+** the points, and on what joins them. */
+void canvas_dots (Tensor *to, bool join, const Tensor *x, const Tensor *y)
+    LENT(canvas_dots);
+
+/* The part of a segment inside b (Liang and Barsky 1984); false if none. */
+bool canvas_clip (const Box *b, double *x0, double *y0, double *x1,
+                  double *y1);
+
+/* }====================================================== */
 
 /* The formats, from a reader. */
 fnn_Safetensors *safetensors_open (Reader *r);

@@ -3,7 +3,9 @@
 ** The temporary file stands in the target's folder, so that rename replaces
 ** the target in one step.  It is on the disk before it gets the name, and the
 ** folder after.  A target that is a link is written where the link leads; a
-** target that is no file (/dev/null, a pipe) is written directly. */
+** target that is no file (/dev/null, a pipe) is written directly.  The
+** temporary file is locked while its writer lives, so that one without a lock
+** is known to be left over. */
 
 #define _FILE_OFFSET_BITS 64
 
@@ -15,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -69,6 +72,7 @@ static void make_temp (Writer *w) {
   }
   if (w->fd < 0) reader_fail(w->target, "write");
   w->temporary = true;
+  flock(w->fd, LOCK_EX | LOCK_NB); /* where there are locks */
 }
 
 Writer *writer_open (const char *path) {

@@ -7,7 +7,7 @@
 /* Whether one call of a kernel can take both. */
 static bool together (const Tensor *x, const Tensor *y) {
   return x->storage->device == y->storage->device &&
-         kernel(x, square_sum) == kernel(y, square_sum);
+         kernel_of(x, square_sum) == kernel_of(y, square_sum);
 }
 
 /* The gradients there are, dense in some order, in a dtype that their device

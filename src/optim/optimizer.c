@@ -245,6 +245,7 @@ static void step (fnn_Optimizer *o, const Tensor *factor) {
     }
   while (s.next < s.n) update(o, &s);
   flush(o, &s);
+  context_now->steps++;
   fnn_autocast(products);
   fnn_escape(m, NULL);
 }

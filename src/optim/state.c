@@ -69,8 +69,11 @@ static Param **all_params (const fnn_Optimizer *o, int n) {
   return p;
 }
 
-static void check_states (const fnn_Optimizer *o,
+void fnn_optimizer_check (const fnn_Optimizer *o, int n,
                           const fnn_OptimizerState *s) {
+  if (n != param_count(o))
+    fnn_throw(FNN_EARG, "%s: the state of %d parameters does not fit %d",
+              o->rule->name, n, param_count(o));
   const int64_t most = (int64_t)1 << 53; /* the rules compute in double */
   for (int g = 0, i = 0; g < o->ngroups; g++)
     for (int j = 0; j < o->groups[g].n; j++, i++) {
@@ -91,10 +94,7 @@ static void check_states (const fnn_Optimizer *o,
 void fnn_optimizer_load (fnn_Optimizer *o, int n,
                          const fnn_OptimizerState *s) {
   enum { TENSORS = countof(s->tensor) };
-  if (n != param_count(o))
-    fnn_throw(FNN_EARG, "%s: the state of %d parameters does not fit %d",
-              o->rule->name, n, param_count(o));
-  check_states(o, s);
+  fnn_optimizer_check(o, n, s);
   size_t m = fnn_mark();
   Param **p = all_params(o, n);
   Tensor **own = mem_scratch((size_t)(n + 1) * TENSORS * sizeof *own);

@@ -7,8 +7,8 @@ local fnn, load, internals = ...
 local data, Loader = fnn.data, internals.Loader
 local options = load "data/options"
 -- What C lends to this file and scripts do not see.
-local c_loader, point = data.loader, data.point
-data.loader, data.point = nil, nil
+local c_loader, c_facts, point = data.loader, data.loader_facts, data.point
+data.loader, data.loader_facts, data.point = nil, nil, nil
 
 local getmetatable, ipairs, pairs, setmetatable =
   getmetatable, ipairs, pairs, setmetatable
@@ -60,7 +60,7 @@ local function lua_loader(ds, o)
     ds = ds, fields = fields_of(ds), size = o.batch, count = count,
     batches = o.drop_last and count // o.batch
               or (count + o.batch - 1) // o.batch,
-    shuffle = o.shuffle, seed = o.seed,
+    shuffle = o.shuffle, seed = o.seed, drop_last = o.drop_last,
     device = fnn.device(o.device or fnn.default_device()),
     order = false, at = 0, done = 0,
   }, LuaLoader)
@@ -139,6 +139,59 @@ end
 
 Loader.epoch = epoch
 methods.epoch = epoch
+
+-- {======================================================
+-- State: the next batch that the loop has not been given, whatever is read
+-- ahead, and what decides which items are in it.
+-- =======================================================
+
+local function facts_of(self)
+  if getmetatable(self) ~= LuaLoader then return c_facts(self) end
+  return { items = self.count, batch_size = self.size, seed = self.seed,
+           shuffle = self.shuffle, drop_last = self.drop_last }
+end
+
+local function state_dict(self)
+  local state = facts_of(self)
+  state.epoch, state.batch = self:cursor()
+  return state
+end
+
+local facts = { "items", "batch_size", "shuffle", "seed", "drop_last" }
+
+-- Raises unless load_state_dict would take the state.
+local function check_state_dict(self, state)
+  local name = "DataLoader: load_state_dict"
+  if type(state) ~= "table" or math_type(state.epoch) ~= "integer" or
+     math_type(state.batch) ~= "integer" then
+    raise("%s: expected what state_dict returns", name)
+  end
+  local here = facts_of(self)
+  for _, key in ipairs(facts) do
+    local seedless = key == "seed" and not here.shuffle
+    if state[key] ~= here[key] and not seedless then
+      raise("%s: %s was %s, and is %s: a batch has other items", name, key,
+            tostring(state[key]), tostring(here[key]))
+    end
+  end
+  if state.epoch < 0 or state.batch < 0 or state.batch > #self then
+    raise("%s: no batch %d in epoch %d (an epoch has %d)", name, state.batch,
+          state.epoch, #self)
+  end
+end
+
+local function load_state_dict(self, state)
+  check_state_dict(self, state)
+  self:start(state.epoch, state.batch)
+  return self
+end
+
+for _, class in ipairs { Loader, methods } do
+  class.state_dict, class.load_state_dict = state_dict, load_state_dict
+  class.check_state_dict = check_state_dict
+end
+
+-- }======================================================
 
 local defaults = { batch = 1, batch_size = 1, shuffle = false, seed = 0,
                    drop_last = false, prefetch = 0, device = false,

@@ -129,4 +129,14 @@ Loader:start(epoch: integer, batch?: integer)
 
 Loader:cursor() -> integer, integer
   The epoch, and how many of its batches have been given.
+
+Loader:state_dict() -> table
+  The cursor, and what decides which items a batch has: how many there are,
+  batch_size, seed, shuffle, drop_last. What was read ahead is not in it.
+
+Loader:load_state_dict(state: table) -> Loader
+  Goes to that cursor; raises for a loader whose batches have other items.
+
+Loader:check_state_dict(state: table)
+  Raises what load_state_dict would, and changes nothing.
 ]]

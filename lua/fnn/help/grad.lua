@@ -32,9 +32,15 @@ fnn.enable_grad(f: function, ...: any) -> any
   The same, but recording; for use inside no_grad.
 
 fnn.detect_anomaly(f: function, ...: any) -> any
-  Calls f with the arguments and returns its results. A backward inside looks
-  at each gradient and raises at the first that is infinite or not a number,
-  with the name of the operation that made it. Slow: for finding a fault.
+  Calls f with the arguments and returns its results. Inside, each operation
+  looks at its result, also in no_grad and where it writes in place, and each
+  backward at the gradients that it gives; the first that is not finite raises.
+  The error names the operation, the line of the script that called it and the
+  module it is in, shapes, how many elements are nan or inf and where the first
+  is, and whether they were made there or came in with an input. -inf may be
+  filled in and may come in, as it does in masks. What happens in a step that
+  is being recorded (fnn.graph_step) is not looked at. Slow: for finding a
+  fault.
 
 fnn.autocast(f: function, options?: table, ...: any) -> any
   Calls f with the arguments behind the options and returns its results. Inside,

@@ -39,15 +39,6 @@ io.write_png(path: string, image: Tensor, texts?: table)
 io.encode_png(image: Tensor, texts?: table) -> string
   The bytes of the file that write_png would write.
 
-io.write_grid(path: string, images: Tensor, options?: table)
-  Writes a PNG of images (n, height, width) or (n, channels, height, width),
-  floats from 0 to 1 or bytes, side by side with texts under them.
-  labels: table|Tensor    a text or number for each
-  wrong: table            true, or what it should be, for those to mark in red
-  columns: integer        how many in a row
-  scale: integer          how many times larger than they are
-  title: string           a line above all
-
 io.read_text(path: string) -> string
   A whole file.
 

@@ -208,6 +208,9 @@ Optimizer:load_state_dict(state: table) -> Optimizer
   Takes back what state_dict returned, options too, for parameters of the same
   shapes in the same order. Raises, with nothing changed, when it does not fit.
 
+Optimizer:check_state_dict(state: table)
+  Raises what load_state_dict would, and changes nothing.
+
 Optimizer:save(path: string) -> Optimizer
   Writes state_dict as a safetensors file, whole or not at all.
 
@@ -310,8 +313,10 @@ option in a table at the end. ReduceOnPlateau alone has state: it follows what
 it is told.
 
 optim.scheduler(opt: Optimizer, schedule: function) -> function
-  A function that gives the optimizer the rate of a step, and returns it. Groups
-  keep the ratios of their rates; the largest is the schedule's.
+  What is called with a step: it gives the optimizer the rate of that step, and
+  returns it. Groups keep the ratios of their rates; the largest is the
+  schedule's. s:state_dict() and s:load_state_dict(state) keep the ratios, which
+  the rates no longer tell once all are 0, and what a schedule with state has.
 
 optim.Constant(base: number) -> function
   The same rate always.

@@ -13,7 +13,7 @@ local tree = load "nn/tree"
 local json = load "json"
 
 local ipairs, next, pairs, pcall = ipairs, next, pairs, pcall
-local tostring, type = tostring, type
+local error, tostring, type = error, tostring, type
 local min, concat, sort = math.min, table.concat, table.sort
 local format, match, sub = string.format, string.match, string.sub
 
@@ -92,6 +92,23 @@ end
 
 local values_meta = "fnn.state"  -- in a file's metadata
 
+-- The names of an open file that begin with prefix.
+local function part_source (f, prefix, values)
+  local names = {}
+  for _, name in ipairs(f:names()) do
+    if sub(name, 1, #prefix) == prefix then
+      names[#names + 1] = sub(name, #prefix + 1)
+    end
+  end
+  return {
+    names = names,
+    values = values,
+    shape = function (name) return f:shape(prefix .. name) end,
+    is_float = function (name) return float_names[f:dtype(prefix .. name)] end,
+    read = function (name) return f:read(prefix .. name) end,
+  }
+end
+
 local function file_source (path)
   local f = fnn.io.open_safetensors(path)
   local text = f:metadata()[values_meta]
@@ -99,13 +116,7 @@ local function file_source (path)
   if not ok or type(values) ~= "table" then
     raise("%s: metadata %s: %s", path, values_meta, tostring(values))
   end
-  return {
-    names = f:names(),
-    values = values,
-    shape = function (name) return f:shape(name) end,
-    is_float = function (name) return float_names[f:dtype(name)] end,
-    read = function (name) return f:read(name) end,
-  }
+  return part_source(f, "", values)
 end
 
 -- }======================================================
@@ -247,8 +258,31 @@ end
 
 local defaults = { strict = true, ignore_mismatched = false, rename = false }
 
--- Everything is checked before the first write.
-local function load_from (what, m, source, options)
+-- Gives classes' own load_state what is theirs; returns what undoes it, as far
+-- as their state() tells, which is done when one raises.
+local function load_values (jobs)
+  local before = {}
+  local function undo ()
+    for k = #before, 1, -1 do
+      local m = jobs[k].m
+      if before[k] then pcall(m.load_state, m, before[k][1]) end
+    end
+  end
+  for i, job in ipairs(jobs) do
+    before[i] = job.m.state and { job.m:state() } or false
+    local ok, why = pcall(job.m.load_state, job.m, job.value)
+    if not ok then
+      undo()
+      error(why, 0)
+    end
+  end
+  return undo
+end
+
+-- Checks everything, and changes nothing; returns the report and two functions
+-- to be called in this order: values() gives what state() gave back, may raise,
+-- and returns what undoes it; tensors() writes.
+local function prepare (what, m, source, options)
   local survey = tree.survey(m)
   local report = { loaded = {}, missing = {}, unexpected = {},
                    mismatched = {}, ignored = {} }
@@ -268,8 +302,15 @@ local function load_from (what, m, source, options)
   end
   local values = resolve_values(source, survey, report)
   check(what, report, options)
-  for _, job in ipairs(jobs) do write(job.entry, source.read(job.name)) end
-  for _, job in ipairs(values) do job.m:load_state(job.value) end
+  return report, function () return load_values(values) end, function ()
+    for _, job in ipairs(jobs) do write(job.entry, source.read(job.name)) end
+  end
+end
+
+local function load_from (what, m, source, options)
+  local report, values, tensors = prepare(what, m, source, options)
+  values()
+  tensors()
   return report
 end
 
@@ -312,4 +353,11 @@ function methods:save (path, options)
   return self
 end
 
-return true
+-- For training.lua: prepares m to take its part of a file.
+local function prepare_part (m, f, prefix, values)
+  local _, first, rest = prepare("load_state_dict", m,
+                                 part_source(f, prefix, values), defaults)
+  return first, rest
+end
+
+return { prepare_part = prepare_part }

@@ -238,14 +238,16 @@ end
 
 -- }======================================================
 
--- For errors: " (in 0.inner: Linear)", where the outermost module that runs
--- holds the innermost.
+-- For errors and the profile: " (in 0.inner: Linear)" and "0.inner (Linear)",
+-- where the outermost module that runs holds the innermost.
 core.set_place(function (inner, outer)
   local name = inner.__name
   for path, m in outer:named_modules() do
-    if m == inner and path ~= "" then name = path .. ": " .. name end
+    if m == inner and path ~= "" then
+      return " (in " .. path .. ": " .. name .. ")", path .. " (" .. name .. ")"
+    end
   end
-  return " (in " .. name .. ")"
+  return " (in " .. name .. ")", name
 end)
 
 return tree

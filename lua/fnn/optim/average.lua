@@ -126,14 +126,22 @@ function Average:_states ()
   return list
 end
 
-function Average:_load (states)
+function Average:_check (states)
   at_rest(self, "load_state_dict")
+  for i, p in ipairs(self._params) do
+    local s = states[i]
+    if s.average == nil or math_type(s.updates) ~= "integer" then
+      raise("%s: the state of parameter %d has no average", self.__name, i)
+    end
+    tools.check_shape(self.__name, "average", i, s.average, p)
+  end
+end
+
+function Average:_load (states)
+  self:_check(states)
   local averages = {}
   for i, p in ipairs(self._params) do
     local own = tools.copied { states[i].average }
-    if own[1] == nil or not math_type(states[i].updates) then
-      raise("%s: the state of parameter %d has no average", self.__name, i)
-    end
     tools.follow(own, p)
     averages[i] = own[1]
   end

@@ -106,12 +106,32 @@ function Lookahead:_states ()
   return list
 end
 
-function Lookahead:_load (states)
-  local inner, slow, steps = {}, {}, 0
-  for i, p in ipairs(self:parameters()) do
+-- The states of the other.
+local function inner_of (states)
+  local inner = {}
+  for i, t in ipairs(states) do
     inner[i] = {}
-    for key, v in pairs(states[i]) do inner[i][key] = v end
+    for key, v in pairs(t) do inner[i][key] = v end
     inner[i].slow, inner[i].lookahead_step = nil, nil
+  end
+  return inner
+end
+
+function Lookahead:_check (states)
+  for i, p in ipairs(self:parameters()) do
+    local steps, slow = states[i].lookahead_step, states[i].slow
+    if math_type(steps) ~= "integer" then
+      raise("Lookahead: the state of parameter %d has no steps", i)
+    end
+    if slow then tools.check_shape("Lookahead", "slow", i, slow, p) end
+  end
+  if self.inner._check then self.inner:_check(inner_of(states)) end
+end
+
+function Lookahead:_load (states)
+  self:_check(states)
+  local inner, slow, steps = inner_of(states), {}, 0
+  for i, p in ipairs(self:parameters()) do
     steps = states[i].lookahead_step or 0
     local own = tools.copied { states[i].slow }
     tools.follow(own, p)

@@ -227,6 +227,17 @@ local function copied (v)
   return list
 end
 
+-- Raises unless x has the shape of p, the i-th parameter.
+local function check_shape (name, what, i, x, p)
+  local got = fnn.is_tensor(x) and "(" .. concat(x:shape(), ", ") .. ")" or
+              described(x)
+  local want = "(" .. concat(p:shape(), ", ") .. ")"
+  if got ~= want then
+    raise("%s: %s of parameter %d: expected shape %s, got %s", name, what, i,
+          want, got)
+  end
+end
+
 function methods:_load (states)
   local slots = {}
   for i, p in ipairs(self:parameters()) do
@@ -296,4 +307,5 @@ end
 
 -- }======================================================
 
-return { params_of = params_of, copied = copied, follow = follow }
+return { params_of = params_of, copied = copied, follow = follow,
+         check_shape = check_shape }

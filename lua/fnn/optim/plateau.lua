@@ -62,7 +62,8 @@ function Plateau:state_dict ()
   return state
 end
 
-function Plateau:load_state_dict (state)
+-- Raises unless load_state_dict would take the state.
+local function check_state (state)
   if type(state) ~= "table" then
     raise("ReduceOnPlateau: load_state_dict: expected what state_dict " ..
           "returns, got %s", described(state))
@@ -70,6 +71,12 @@ function Plateau:load_state_dict (state)
   for key, kind in next, states do
     check("ReduceOnPlateau: load_state_dict", { key, kind }, state[key])
   end
+end
+
+function Plateau:check_state_dict (state) check_state(state) end
+
+function Plateau:load_state_dict (state)
+  check_state(state)
   local s = hidden[self]
   for key in next, states do s[key] = state[key] end
   return self

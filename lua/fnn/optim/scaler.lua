@@ -166,13 +166,18 @@ function Scaler:state_dict ()
   return state
 end
 
-function Scaler:load_state_dict (state)
+-- Raises unless load_state_dict would take the state.
+function Scaler:check_state_dict (state)
   local where = "GradScaler: load_state_dict"
   if type(state) ~= "table" then
     raise("%s: expected what state_dict returns, got %s", where,
           described(state))
   end
   for _, key in ipairs(states) do check(where, key, state[key]) end
+end
+
+function Scaler:load_state_dict (state)
+  self:check_state_dict(state)
   local s = hidden[self]
   for _, key in ipairs(states) do s[key] = state[key] end
   return self

@@ -221,9 +221,67 @@ local function rates_of (opt)
   return rates
 end
 
--- optim.scheduler(opt, schedule): a function that gives the optimizer the
--- rate of a step, and returns it.  Groups keep the ratios that their rates
--- have now: the largest is the schedule's.
+-- What optim.scheduler makes: called with a step it sets the rates.  Its state
+-- are the ratios, which rates of a later step may not tell (all are 0, say),
+-- and the state of the schedule, if it has one.
+local Scheduler = { __name = "fnn.scheduler" }
+Scheduler.__index = Scheduler
+
+function Scheduler:__call (step)
+  internals.capture.refuse "a scheduler"
+  local rate = self.schedule(step)
+  for i, ratio in ipairs(self.ratios) do
+    self.optimizer:set_learning_rate(rate * ratio, i)
+  end
+  return rate
+end
+
+function Scheduler:__tostring ()
+  return "scheduler of " .. tostring(self.schedule)
+end
+
+local function has_state (schedule)
+  return type(schedule) == "table" and schedule.load_state_dict ~= nil
+end
+
+function Scheduler:state_dict ()
+  local state = { ratios = {} }
+  for i, ratio in ipairs(self.ratios) do state.ratios[i] = ratio end
+  if has_state(self.schedule) then
+    state.schedule = self.schedule:state_dict()
+  end
+  return state
+end
+
+-- Raises unless load_state_dict would take the state.
+function Scheduler:check_state_dict (state)
+  if type(state) ~= "table" or type(state.ratios) ~= "table" then
+    raise("scheduler: load_state_dict: expected what state_dict returns")
+  end
+  if #state.ratios ~= #self.ratios then
+    raise("scheduler: load_state_dict: the rates of %d groups do not fit %d",
+          #state.ratios, #self.ratios)
+  end
+  for _, v in ipairs(state.ratios) do
+    check("scheduler: load_state_dict", { "ratios", "rate" }, v)
+  end
+  if has_state(self.schedule) and self.schedule.check_state_dict then
+    self.schedule:check_state_dict(state.schedule)
+  end
+end
+
+function Scheduler:load_state_dict (state)
+  self:check_state_dict(state)
+  for i, ratio in ipairs(state.ratios) do self.ratios[i] = ratio end
+  if has_state(self.schedule) then
+    self.schedule:load_state_dict(state.schedule)
+  end
+  return self
+end
+
+-- optim.scheduler(opt, schedule): gives the optimizer the rate of a step, and
+-- returns it.  Groups keep the ratios that their rates have now: the largest
+-- is the schedule's.
 local function scheduler (opt, schedule)
   check("optim.scheduler", { "schedule", "schedule" }, schedule)
   local ratios = rates_of(opt)
@@ -231,12 +289,8 @@ local function scheduler (opt, schedule)
   for i, rate in ipairs(ratios) do
     ratios[i] = largest > 0 and rate / largest or 1
   end
-  return function (step)
-    internals.capture.refuse "a scheduler"
-    local rate = schedule(step)
-    for i, ratio in ipairs(ratios) do opt:set_learning_rate(rate * ratio, i) end
-    return rate
-  end
+  return setmetatable({ optimizer = opt, schedule = schedule,
+                        ratios = ratios }, Scheduler)
 end
 
 return { define = define, combined = combined, check = check,

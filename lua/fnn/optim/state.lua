@@ -11,6 +11,7 @@
 --   parameters()        all of these, in order
 --   _states()           a table for each: tensors, numbers, lists of either
 --   _load(states)       takes such a list back: checks all, then changes
+--   _check(states)      what _load checks, if that is more than nothing
 --   set_options(t, g)   other options for a group
 
 local fnn, load, internals = ...
@@ -153,23 +154,45 @@ local function tables_of (owner, dict)
   return tables
 end
 
--- Changes options and state, or nothing.
-function methods:load_state_dict (dict)
+local function set_groups (owner, groups)
+  for i, g in ipairs(groups) do owner:set_options(g.options, i) end
+end
+
+-- Gives the groups their options from the state and calls f; the options are
+-- as before if that raises, or only_try.
+local function with_options (owner, values, only_try, f)
+  local before = groups_of(owner)
+  local ok, why = pcall(function ()
+    set_groups(owner, values.groups)
+    f()
+  end)
+  if not ok or only_try then set_groups(owner, before) end
+  if not ok then error(why, 0) end
+end
+
+local function check_dict (owner, dict)
   if type(dict) ~= "table" then
     raise("load_state_dict: expected a table, got %s", described(dict))
   end
-  local values = dict[values_key]
-  check_fits(self, values)
-  local tables, before = tables_of(self, dict), groups_of(self)
-  local ok, why = pcall(function ()
-    for i, g in ipairs(values.groups) do self:set_options(g.options, i) end
+  check_fits(owner, dict[values_key])
+  return tables_of(owner, dict)
+end
+
+-- Changes options and state, or nothing.
+function methods:load_state_dict (dict)
+  local tables = check_dict(self, dict)
+  with_options(self, dict[values_key], false, function ()
     self:_load(tables)
   end)
-  if not ok then
-    for i, g in ipairs(before) do self:set_options(g.options, i) end
-    error(why, 0)
-  end
   return self
+end
+
+-- Raises unless load_state_dict would take the state.
+function methods:check_state_dict (dict)
+  local tables = check_dict(self, dict)
+  with_options(self, dict[values_key], true, function ()
+    if self._check then self:_check(tables) end
+  end)
 end
 
 -- }======================================================

@@ -45,7 +45,8 @@ end
 -- Logits
 -- =======================================================
 
--- Logits of n rows as log-probabilities on the host.
+-- Logits of n rows as log-probabilities on the host; a row of nothing but -inf
+-- stays so.
 local function log_probabilities (y, n)
   if type(y) == "table" then y = fnn.tensor(y, { dtype = "f64" }) end
   if not fnn.is_tensor(y) then
@@ -60,7 +61,9 @@ local function log_probabilities (y, n)
           "%s)", concat(shape, ", "),
           n == 1 and "(vocabulary)" or "(" .. n .. ", vocabulary)")
   end
-  return y:to("cpu", "f64"):log_softmax(-1)
+  y = y:to("cpu", "f64")
+  local most = y:max(-1, { keepdim = true })
+  return y:log_softmax(-1):masked_fill(most:eq(-huge), -huge)
 end
 
 -- The rows of logits behind live beams, one call for each or one for all.
@@ -102,7 +105,7 @@ local function grow (self, beam, row, list)
   values, ids = values:totable(), ids:totable()
   for i, logp in ipairs(values) do
     if logp ~= logp then
-      raise("BeamSearch: the logits behind %s are not numbers, or all -inf",
+      raise("BeamSearch: the logits behind %s are not numbers",
             "{" .. concat(beam.ids, ", ") .. "}")
     end
     if ids[i] ~= self.eos and logp > -huge then
@@ -161,6 +164,9 @@ function Search:__call (step, prompt)
     if #live == 0 then break end
     local rows = rows_behind(self, step, live)
     for i, beam in ipairs(live) do grow(self, beam, rows[i], list) end
+    if #list == 0 then
+      raise "BeamSearch: all logits are -inf: no id may follow any sequence"
+    end
     beams = best_of(self, list)
   end
   local best = beams[1]
