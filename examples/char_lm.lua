@@ -1,12 +1,12 @@
 -- char_lm.lua: a small GPT learns to write, a character at a time.
 --
---   fnn examples/char_lm.lua [--text FILE] [--run FILE] [--steps N]
+--   fnn examples/char_lm.lua [--text FILE] [--run FOLDER] [--steps N]
 --                            [--model lstm] [--quick] [--device cuda]
---   fnn examples/char_lm.lua --generate N [--prompt TEXT] [--run FILE]
+--   fnn examples/char_lm.lua --generate N [--prompt TEXT] [--run FOLDER]
 --
 -- It learns from a file, or from fnn's own manual.  Ctrl-C stops it: the run is
--- in a file, and the same command goes on where it stopped.  --generate only
--- writes N characters, by the model in that file.
+-- in a folder, and the same command goes on where it stopped.  --generate only
+-- writes N characters, by the model in that folder.
 
 local fnn = require "fnn"
 local nn, optim, data, text = fnn.nn, fnn.optim, fnn.data, fnn.text
@@ -14,7 +14,7 @@ local nn, optim, data, text = fnn.nn, fnn.optim, fnn.data, fnn.text
 local options = fnn.cli {
   "A small GPT learns to write, a character at a time.",
   { "text", nil, "what it learns from, if not fnn's manual", value = "FILE" },
-  { "run", "char_lm.safetensors", "where the run is kept", value = "FILE" },
+  { "run", nil, "where the run is kept, if not in char_lm", value = "FOLDER" },
   { "model", { "gpt", "lstm" }, "what learns" },
   { "steps", nil, "how many steps in all", type = "integer", min = 1 },
   { "generate", 0, "only write so many characters", min = 0 },
@@ -98,46 +98,49 @@ end
 
 -- A run: what it consists of, as it is saved -------------------------------
 
-local function load_model()
-  local o = fnn.load_training(options.run, {}, { partial = true }).options
-  return models[o.kind](o), o
-end
+local folder = options.run or not options.quick and "char_lm"
+local checkpoints = folder and fnn.checkpoints(folder, { keep = 2 })
+local path, saved
+if checkpoints then path, saved = checkpoints:latest() end
 
 if options.generate > 0 then
-  local model, o = load_model()
-  fnn.load_training(options.run, { model = model }, { partial = true })
+  assert(path, "there is no run to generate from: --run FOLDER")
+  local o = saved.options
+  local model = models[o.kind](o)
+  fnn.load_training(path, { model = model }, { partial = true })
   io.write(options.prompt)
   return write(model, o, options.prompt, options.generate)
 end
 
 local content = options.text and fnn.io.read_text(options.text) or
                 require("fnn.manual").source()
-local file = not options.quick and io.open(options.run, "rb")
-local model, o
-if file then
-  file:close()
-  model, o = load_model()
-  assert(o.kind == options.model, options.run .. " is a run of another model")
+local o = saved and saved.options
+if o then
+  assert(o.kind == options.model, folder .. " has a run of another model")
 else
   o = sizes[options.quick and "quick" or options.model]
   o.kind, o.alphabet = options.model, alphabet_of(content)
   o.vocabulary = #o.alphabet
-  model = models[o.kind](o)
 end
 o.steps = options.steps or o.steps
-local opt = optim.AdamW(model:parameters(),
-                        { weight_decay = 0.1, betas = { 0.9, 0.99 } })
-local run = { model = model, opt = opt }
-run.step = file and fnn.load_training(options.run, run).step or 0
-run.options = o
 
--- Training: nine tenths are learned from, the last is to test --------------
-
+-- Nine tenths are learned from, the last is to test.
 local ids = encode(content, o.alphabet)
 local cut = #ids * 9 // 10
 local train = data.Windows(ids:narrow(1, 1, cut), o.length)
 local test = data.Windows(ids:narrow(1, cut + 1, #ids - cut), o.length,
                           { step = o.length })
+
+local model = models[o.kind](o)
+local opt = optim.AdamW(model:parameters(),
+                        { weight_decay = 0.1, betas = { 0.9, 0.99 } })
+local loader = data.DataLoader(train, { batch = o.batch, shuffle = true,
+                                        seed = options.seed, prefetch = 2 })
+local run = { model = model, opt = opt, loader = loader, options = o }
+run.step = saved and checkpoints:resume(run).step or 0
+
+-- Training -----------------------------------------------------------------
+
 print(("%d characters of %d kinds; %d parameters, from step %d of %d"):format(
   #ids, o.vocabulary, (model:parameter_count()), run.step, o.steps))
 
@@ -146,35 +149,35 @@ local function loss_of(logits, y)
 end
 
 local schedule = optim.WarmupCosine(o.lr, o.steps // 20, o.steps)
-local between = true  -- two steps, so that what is there can be saved
+local started, from = fnn.clock(), run.step
+local stop = false
+fnn.on_interrupt(function() stop = true end)
 
-local function learn()
-  local started, from = fnn.clock(), run.step
-  while run.step < o.steps do
-    fnn.manual_seed(run.step)  -- what is drawn follows from the step's number
-    local x, y = train:items(fnn.randint(0, #train, { o.batch }))
-    opt:set_options { lr = schedule(run.step) }
-    opt:zero_grad()
-    local loss = loss_of(model(x), y)
-    loss:backward()
-    opt:clip_grad_norm(1)
-    between = false
-    opt:step()
-    run.step, between = run.step + 1, true
-    if run.step % 50 == 0 then
-      print(("step %5d: loss %.3f, %.2f s a step"):format(
-        run.step, loss:item(), (fnn.clock() - started) / (run.step - from)))
-    end
-    if run.step % 250 == 0 then fnn.save_training(options.run, run) end
+local function learn(x, y)
+  opt:set_options { lr = schedule(run.step) }
+  opt:zero_grad()
+  local loss = loss_of(model(x), y)
+  loss:backward()
+  opt:clip_grad_norm(1)
+  opt:step()
+  run.step = run.step + 1
+  if run.step % 50 == 0 then
+    print(("step %5d: loss %.3f, %.2f s a step"):format(
+      run.step, loss:item(), (fnn.clock() - started) / (run.step - from)))
   end
 end
 
-local ok, why = pcall(learn)
-if between and not options.quick then fnn.save_training(options.run, run) end
-if not ok then
-  why = tostring(why)  -- Lua code is interrupted, the engine is cancelled
-  if not (why:find "interrupted" or why:find "cancelled") then error(why, 0) end
-  print(("stopped after step %d: the same command goes on"):format(run.step))
+while run.step < o.steps and not stop do
+  for x, y in loader do
+    learn(x, y)
+    if checkpoints and run.step % 250 == 0 then checkpoints:save(run) end
+    if stop or run.step == o.steps then break end
+  end
+end
+if checkpoints then checkpoints:save(run) end
+if run.step < o.steps then
+  print(("stopped after step %d%s"):format(
+    run.step, checkpoints and ": the same command goes on" or ""))
   os.exit(130, true)
 end
 

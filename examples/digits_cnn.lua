@@ -9,7 +9,7 @@
 -- test pictures with what the network takes them for.
 
 local fnn = require "fnn"
-local nn, optim, data, io = fnn.nn, fnn.optim, fnn.data, fnn.io
+local nn, optim, data = fnn.nn, fnn.optim, fnn.data
 
 local options = fnn.cli {
   "A convolutional network learns to read digits.",

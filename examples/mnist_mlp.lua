@@ -10,7 +10,7 @@
 -- with what the model takes them for.
 
 local fnn = require "fnn"
-local nn, optim, data, io = fnn.nn, fnn.optim, fnn.data, fnn.io
+local nn, optim, data = fnn.nn, fnn.optim, fnn.data
 
 local options = fnn.cli {
   "A network learns to tell pictures apart.",

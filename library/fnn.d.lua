@@ -4204,77 +4204,6 @@ function Safetensors:read(name) end
 ---@return table
 function Safetensors:metadata() end
 
-fnn.log = {}
-
----Appends to a file of lines of JSON, {"step":100,"time":1767225600.25,
----"loss":0.5}; the time is that of the call, in seconds since 1970. The folder
----is made. A last line that a killed run left half is taken away. What is no
----finite number, which JSON has no word for, is "NaN", "Infinity" or
----"-Infinity". Images are PNG files in a folder beside ("log-images"), which
----the line names.
----resume: integer    a run that goes on from this step: drops later lines
----@param path string
----@param options? table
----@return fnn.Log
-function fnn.log.jsonl(path, options) end
-
----Writes a new event file into the folder, which is made, for TensorBoard
----(`tensorboard --logdir`). A slash in a name makes groups. A run that goes on
----has a file more in the same folder, and its curves go on. Scalars are kept in
----32 bits.
----resume: integer    a run that goes on from this step: what other files have
----  from it on does not count
----@param folder string
----@param options? table
----@return fnn.Log
-function fnn.log.tensorboard(folder, options) end
-
----A log that writes to each of them, and closes them. The first error is raised
----when all had their turn.
----@param logs fnn.Log[]
----@return fnn.Log
-function fnn.log.all(logs) end
-
----@class fnn.Log
-local Log = {}
-
----A number, or a tensor of one element, which is read: on a card that waits.
----@param name string
----@param value number|fnn.Tensor
----@param step integer
-function Log:scalar(name, value, step) end
-
----Numbers by name, as scalar: one line of JSON.
----@param values table
----@param step integer
-function Log:scalars(values, step) end
-
----A text in UTF-8; TensorBoard takes it as Markdown. The step is 0 if it is
----left out.
----@param name string
----@param text string
----@param step? integer
-function Log:text(name, text, step) end
-
----An image (height, width) or (channels, height, width), floats from 0 to 1 or
----bytes; of 1 to 4 channels: grey, with alpha, RGB, RGBA. Of several, (n,
----channels, height, width), each is one of its own.
----@param name string
----@param image fnn.Tensor
----@param step integer
-function Log:image(name, image, step) end
-
----How the elements are spread: counts in 64 equal bins from the least to the
----largest, and sums. Elements that are nan or infinite are counted apart
----("nonfinite").
----@param name string
----@param x fnn.Tensor
----@param step integer
-function Log:histogram(name, x, step) end
-
----Closes the file; what is said later raises. Closing again does nothing.
-function Log:close() end
-
 ---Reads the command line of the script: the global arg, or a list of words. The
 ---table has the value of each option by its name, its default where none is
 ---given. `--name value`, `--name=value`, `name=value` and, for options with
@@ -4317,7 +4246,8 @@ fnn.plot = {}
 
 ---Lines through numbers: plot.lines { train, { y = val, label = "val" } }. A
 ---series is a list, a tensor (n), or { x =, y =, label =, color =, width =,
----dash =, shape =, size =, alpha = }; x counts from 1 without.
+---dash =, shape =, size =, alpha = }; x counts from 1 without. With line = false
+---it is points alone.
 ---title: string       above
 ---xlabel: string      below the x axis
 ---ylabel: string      beside the y axis
@@ -4332,7 +4262,8 @@ fnn.plot = {}
 function fnn.plot.lines(series) end
 
 ---Points: a series is { x =, y =, label =, color =, size =, shape =, alpha = }
----or a tensor (n, 2). Options as of lines, and
+---or a tensor (n, 2); with line = true it is a line as of lines. Options as of
+---lines, and
 ---background: table    { matrix, extent = { x0, x1, y0, y1 }, colors = } drawn
 ---                     behind, row 1 at y0: numbers, or ids of the series
 ---shape, of a series: circle, square, triangle, diamond, cross or plus.
@@ -4554,8 +4485,9 @@ function Profile:sorted_by(by) end
 ---graphs keep for backward, by operation, and variables of Lua, by the name of
 ---the variable that leads to the tensor. What several hold is counted once, for
 ---the first of these. The rest, which Lua does not reach, is a row of its own:
----batches that a loader has ready, weights that were packed, scratch. It collects
----garbage first and walks through all values of Lua, which takes a while.
+---batches that a loader has ready, weights that were packed, scratch. Garbage is
+---collected first, and all values of Lua are walked through, which takes a
+---while.
 ---model: Module       whose paths name the parameters; else those of all models
 ---device: string      the default device, if none is named
 ---@param options? table
@@ -4838,6 +4770,77 @@ function MetricStream:state_dict() end
 ---Goes on from there.
 ---@param state table
 function MetricStream:load_state_dict(state) end
+
+fnn.log = {}
+
+---Appends to a file of lines of JSON, {"step":100,"time":1767225600.25,
+---"loss":0.5}; the time is that of the call, in seconds since 1970. The folder
+---is made. A last line that a killed run left half is taken away. What is no
+---finite number, which JSON has no word for, is "NaN", "Infinity" or
+---"-Infinity". Images are PNG files in a folder beside ("log-images"), which
+---the line names.
+---resume: integer    a run that goes on from this step: drops later lines
+---@param path string
+---@param options? table
+---@return fnn.Log
+function fnn.log.jsonl(path, options) end
+
+---Writes a new event file into the folder, which is made, for TensorBoard
+---(`tensorboard --logdir`). A slash in a name makes groups. A run that goes on
+---has a file more in the same folder, and its curves go on. Scalars are kept in
+---32 bits.
+---resume: integer    a run that goes on from this step: what other files have
+---  from it on does not count
+---@param folder string
+---@param options? table
+---@return fnn.Log
+function fnn.log.tensorboard(folder, options) end
+
+---A log that writes to each of them, and closes them. The first error is raised
+---when all had their turn.
+---@param logs fnn.Log[]
+---@return fnn.Log
+function fnn.log.all(logs) end
+
+---@class fnn.Log
+local Log = {}
+
+---A number, or a tensor of one element, which is read: on a card that waits.
+---@param name string
+---@param value number|fnn.Tensor
+---@param step integer
+function Log:scalar(name, value, step) end
+
+---Numbers by name, as scalar: one line of JSON.
+---@param values table
+---@param step integer
+function Log:scalars(values, step) end
+
+---A text in UTF-8; TensorBoard takes it as Markdown. The step is 0 if it is
+---left out.
+---@param name string
+---@param text string
+---@param step? integer
+function Log:text(name, text, step) end
+
+---An image (height, width) or (channels, height, width), floats from 0 to 1 or
+---bytes; of 1 to 4 channels: grey, with alpha, RGB, RGBA. Of several, (n,
+---channels, height, width), each is one of its own.
+---@param name string
+---@param image fnn.Tensor
+---@param step integer
+function Log:image(name, image, step) end
+
+---How the elements are spread: counts in 64 equal bins from the least to the
+---largest, and sums. Elements that are nan or infinite are counted apart
+---("nonfinite").
+---@param name string
+---@param x fnn.Tensor
+---@param step integer
+function Log:histogram(name, x, step) end
+
+---Closes the file; what is said later raises. Closing again does nothing.
+function Log:close() end
 
 ---Opens a prompt in the midst of a script, until Ctrl-D, and returns nothing.
 ---env is the table of globals there, the script's own if it is left out: give

@@ -18,6 +18,12 @@ static lua_State *volatile running;
 static fnn_Cancel *volatile token;
 static volatile sig_atomic_t interrupted; /* and perhaps not yet noticed */
 
+/* The hook of the script that ours takes the place of. */
+static struct {
+  lua_Hook f;
+  int mask, count;
+} script_hook;
+
 fnn_Cancel *call_token (void) {
   if (token == NULL) token = fnn_cancel_new();
   return token;
@@ -59,9 +65,13 @@ static int describe (lua_State *L) {
   return 1;
 }
 
+static void restore_hook (lua_State *L) {
+  lua_sethook(L, script_hook.f, script_hook.mask, script_hook.count);
+}
+
 static void stop (lua_State *L, lua_Debug *ar) {
   (void)ar;
-  lua_sethook(L, NULL, 0, 0);
+  restore_hook(L);
   interrupted = 0;
   if (library_interrupt(L)) return;
   if (library_uncancel(L)) luaL_error(L, "interrupted!");
@@ -70,6 +80,9 @@ static void stop (lua_State *L, lua_Debug *ar) {
 static void interrupt (int signal_number) {
   int kept = errno;
   signal(signal_number, SIG_DFL);
+  script_hook.f = lua_gethook(running);
+  script_hook.mask = lua_gethookmask(running);
+  script_hook.count = lua_gethookcount(running);
   lua_sethook(running, stop,
               LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT, 1);
   if (token != NULL) fnn_cancel(token);
@@ -92,7 +105,7 @@ int call_run (lua_State *L, int n, int results) {
   running = outer;
   if (interrupted) { /* too late for this call, and not meant for the next */
     interrupted = 0;
-    if (lua_gethook(L) == stop) lua_sethook(L, NULL, 0, 0);
+    if (lua_gethook(L) == stop) restore_hook(L);
     library_uncancel(L);
   }
   lua_remove(L, base);

@@ -38,14 +38,14 @@ static int canvas_body (lua_State *L) {
   return 1;
 }
 
-/* lines(canvas, plain, x, y, color, alpha, width, dash, clip (4)) */
+/* lines(canvas, mask, plain, x, y, color, alpha, width, dash, clip (4)) */
 static int lines (lua_State *L) {
-  fnn_Tensor *to = checktensor(L, 1);
-  const Canvas *c = body(L, 2);
-  fnn_Tensor *x = checktensor(L, 3), *y = checktensor(L, 4);
-  Pen p = checkpen(L, 5, true);
-  Box clip = checkbox(L, 9);
-  guard(L, canvas_lines(c, to, &clip, &p, x, y));
+  fnn_Tensor *to = checktensor(L, 1), *mask = checktensor(L, 2);
+  const Canvas *c = body(L, 3);
+  fnn_Tensor *x = checktensor(L, 4), *y = checktensor(L, 5);
+  Pen p = checkpen(L, 6, true);
+  Box clip = checkbox(L, 10);
+  guard(L, canvas_lines(c, to, mask, &clip, &p, x, y));
   return 0;
 }
 
@@ -53,15 +53,15 @@ static const char *const mark_names[] = { "circle",  "square", "triangle",
                                           "diamond", "cross",  "plus",
                                           NULL };
 
-/* marks(canvas, plain, x, y, color, alpha, radius, shape, clip (4)) */
+/* marks(canvas, mask, plain, x, y, color, alpha, radius, shape, clip (4)) */
 static int marks (lua_State *L) {
-  fnn_Tensor *to = checktensor(L, 1);
-  const Canvas *c = body(L, 2);
-  fnn_Tensor *x = checktensor(L, 3), *y = checktensor(L, 4);
-  Pen p = checkpen(L, 5, false);
-  Mark m = (Mark)luaL_checkoption(L, 8, NULL, mark_names);
-  Box clip = checkbox(L, 9);
-  guard(L, canvas_marks(c, to, &clip, &p, m, x, y));
+  fnn_Tensor *to = checktensor(L, 1), *mask = checktensor(L, 2);
+  const Canvas *c = body(L, 3);
+  fnn_Tensor *x = checktensor(L, 4), *y = checktensor(L, 5);
+  Pen p = checkpen(L, 6, false);
+  Mark m = (Mark)luaL_checkoption(L, 9, NULL, mark_names);
+  Box clip = checkbox(L, 10);
+  guard(L, canvas_marks(c, to, mask, &clip, &p, m, x, y));
   return 0;
 }
 
@@ -75,15 +75,15 @@ static int rect (lua_State *L) {
   return 0;
 }
 
-/* text(canvas, plain, x, y, text, color, alpha, size, upward, bold) */
+/* text(canvas, mask, plain, x, y, text, color, alpha, size, upward, bold) */
 static int text (lua_State *L) {
-  fnn_Tensor *to = checktensor(L, 1);
-  const Canvas *c = body(L, 2);
-  double x = luaL_checknumber(L, 3), y = luaL_checknumber(L, 4);
-  const char *words = luaL_checkstring(L, 5);
-  Pen p = checkpen(L, 6, false);
-  bool upward = lua_toboolean(L, 9), bold = lua_toboolean(L, 10);
-  guard(L, canvas_text(c, to, &p, x, y, upward, bold, words));
+  fnn_Tensor *to = checktensor(L, 1), *mask = checktensor(L, 2);
+  const Canvas *c = body(L, 3);
+  double x = luaL_checknumber(L, 4), y = luaL_checknumber(L, 5);
+  const char *words = luaL_checkstring(L, 6);
+  Pen p = checkpen(L, 7, false);
+  bool upward = lua_toboolean(L, 10), bold = lua_toboolean(L, 11);
+  guard(L, canvas_text(c, to, mask, &p, x, y, upward, bold, words));
   return 0;
 }
 

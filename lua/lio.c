@@ -86,6 +86,18 @@ static int reader_metadata (lua_State *L) {
   return 1;
 }
 
+/* Adds a pair in the order of the keys: Lua's own order changes from run to
+** run, and the same contents are to give the same bytes. */
+static void insert_pair (const char **keys, const char **values, int n,
+                         const char *key, const char *value) {
+  for (; n > 0 && strcmp(keys[n - 1], key) > 0; n--) {
+    keys[n] = keys[n - 1];
+    values[n] = values[n - 1];
+  }
+  keys[n] = key;
+  values[n] = value;
+}
+
 /* Strings of a table's keys and values, in userdata that are pushed; the
 ** table keeps the strings. */
 static int metadata (lua_State *L, int i, const char ***keys,
@@ -107,8 +119,8 @@ static int metadata (lua_State *L, int i, const char ***keys,
   n = 0;
   lua_pushnil(L);
   while (lua_next(L, i)) {
-    (*keys)[n] = lua_tostring(L, -2);
-    (*values)[n++] = lua_tostring(L, -1);
+    insert_pair(*keys, *values, n++, lua_tostring(L, -2),
+                lua_tostring(L, -1));
     lua_pop(L, 1);
   }
   return n;

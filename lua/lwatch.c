@@ -164,7 +164,7 @@ static void push_inputs (lua_State *L, const Node *n) {
   for (int i = 0; i < n->nin; i++) {
     const Object *o = n->in[i];
     if (o == NULL) lua_pushboolean(L, false);
-    else if (o->type == &param_type) pushobject(L, PARAM, (void *)o);
+    else if (graph_is_param(o)) pushobject(L, PARAM, (void *)o);
     else lua_pushinteger(L, (lua_Integer)((const Node *)o)->sequence);
     lua_rawseti(L, -2, i + 1);
   }
@@ -206,9 +206,9 @@ static int watch_graph (lua_State *L) {
 
 /* id(x): of the node that made x, a Param, or nil for plain data */
 static int watch_source (lua_State *L) {
-  Object *o = graph_source(checktensor(L, 1));
+  Object *o = graph_source_of(checktensor(L, 1));
   if (o == NULL) lua_pushnil(L);
-  else if (o->type == &param_type) pushobject(L, PARAM, o);
+  else if (graph_is_param(o)) pushobject(L, PARAM, o);
   else lua_pushinteger(L, (lua_Integer)((const Node *)o)->sequence);
   return 1;
 }

@@ -165,8 +165,9 @@ FNN_API int fnn_thread_count (void);
 
 /* A cancel token, or NULL when there is no memory for one.  fnn_cancel may be
 ** called from any thread or a signal handler; the running op stops within
-** about 50 ms and throws FNN_ECANCEL, which clears the token.  Tokens are
-** counted: a context keeps the one it was opened with alive. */
+** about 50 ms and throws FNN_ECANCEL, which clears the token.  While a script
+** waits for it (fnn.on_interrupt), the first fnn_cancel only tells the script.
+** Tokens are counted: a context keeps the one it was opened with alive. */
 FNN_API fnn_Cancel *fnn_cancel_new (void);
 FNN_API void fnn_cancel_free (fnn_Cancel *t);
 FNN_API void fnn_cancel (fnn_Cancel *t);

@@ -60,11 +60,12 @@ only_the_panic_aborts () { # archive
 }
 
 # The variables of an archive that may be written, but for the pool of
-# threads, the devices, and what the environment said at the start.
+# threads, the devices, what the environment said at the start, and the
+# functions of cairo once they are found.
 globals () {
   objdump -t "$1" | awk '$0 ~ / O / && $0 ~ /[ \t]\.(bss|data)/ &&
     $0 !~ /\.rel\.ro/ { print $NF }' |
-    grep -vE '^(pool|cpu|devices|cache_off)$'
+    grep -vE '^(pool|cpu|devices|cache_off|cairo)$'
 }
 
 holds_no_state () {

@@ -101,6 +101,136 @@ static void a_cancel_passes_try (void **state) {
 
 /*
 ** {======================================================
+** A script's handler of interrupts, by the token
+** =======================================================
+*/
+
+static const char listen[] = "calls = 0\n"
+                             "function note () calls = calls + 1 end\n"
+                             "assert(fnn.on_interrupt(note) == nil)";
+
+static const char work[] =
+    "local x = fnn.ones(700, 700)\n"
+    "local y = x:matmul(x)\n"
+    "assert(y:eq(700):all():item())\n" /* no part of it is missing */
+    "return calls";
+
+static void a_cancel_calls_the_handler_once (void **state) {
+  (void)state;
+  lua_State *L = open_state();
+  fnn_Cancel *token = fnn_cancel_token(fnn_tocontext(L));
+  for (int i = 0; i < 3; i++) {
+    run(L, listen);
+    assert_int_equal(run(L, work), 0);
+    fnn_cancel(token);
+    assert_int_equal(run(L, work), 1);
+    assert_int_equal(run(L, work), 1);
+    fnn_cancel(token); /* it was called: now it is a cancel */
+    fails(L, "cancelled", work);
+    run(L, "assert(fnn.on_interrupt(nil) == nil)");
+    assert_int_equal(run(L, work), 1);
+  }
+  lua_close(L);
+}
+
+static void a_handler_asked_twice_is_cancelled (void **state) {
+  (void)state;
+  lua_State *L = open_state();
+  fnn_Cancel *token = fnn_cancel_token(fnn_tocontext(L));
+  run(L, listen);
+  fnn_cancel(token);
+  fnn_cancel(token);
+  fails(L, "cancelled", "fnn.ones(700, 700):sum()");
+  assert_int_equal(run(L, work), 1);
+  lua_close(L);
+}
+
+/* One that goes while it is asked for is called, not lost. */
+static void a_handler_is_replaced (void **state) {
+  (void)state;
+  lua_State *L = open_state();
+  fnn_Cancel *token = fnn_cancel_token(fnn_tocontext(L));
+  run(L, listen);
+  run(L, "assert(fnn.on_interrupt(nil) == note)");
+  fnn_cancel(token);
+  fails(L, "cancelled", work);
+  run(L, listen);
+  fnn_cancel(token);
+  assert_int_equal(run(L, "assert(fnn.on_interrupt(nil) == nil)\n"
+                          "return calls"),
+                   1);
+  run(L, listen);
+  fnn_cancel(token);
+  assert_int_equal(run(L, "local other = function () end\n"
+                          "assert(fnn.on_interrupt(other) == nil)\n"
+                          "assert(fnn.on_interrupt(nil) == other)\n"
+                          "return calls"),
+                   1);
+  lua_close(L);
+}
+
+/* Nothing that reads ahead, waits or walks loses it, and nothing is torn. */
+static void a_handler_waits_for_no_op (void **state) {
+  static const char *const scripts[] = {
+    "local ids = fnn.arange(40)\n"
+    "loader = loader or fnn.data.DataLoader(fnn.data.TensorDataset(ids),\n"
+    "  { batch = 3, shuffle = true, prefetch = 2 })\n"
+    "local sum = 0\n"
+    "for x in loader do sum = sum + x:sum():item() end\n"
+    "assert(sum == 780)\n",
+    "local p = fnn.Param(fnn.ones(4))\n"
+    "for i = 1, 20 do (p * 2):sum():backward() end\n"
+    "assert(p:grad():eq(40):all():item())\n",
+    "local path = os.tmpname()\n"
+    "fnn.io.save_safetensors(path, { { 'x', fnn.ones(70000) } })\n"
+    "local x = fnn.io.open_safetensors(path):read 'x'\n"
+    "os.remove(path)\n"
+    "assert(x:sum():item() == 70000)\n",
+    "local f = coroutine.wrap(function ()\n"
+    "  for i = 1, 9 do coroutine.yield(fnn.ones(i):sum():item()) end\n"
+    "end)\n"
+    "for i = 1, 9 do assert(f() == i) end\n",
+    "assert(coroutine.wrap(fnn.ones)(3):numel() == 3)\n",
+    "local a, t = 0, fnn.ones(9)\n"
+    "string.gsub('aaa', 'a', function () a = a + t:sum():item() end)\n"
+    "assert(a == 27)\n",
+  };
+  (void)state;
+  lua_State *L = open_state();
+  fnn_Cancel *token = fnn_cancel_token(fnn_tocontext(L));
+  for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+    run(L, listen);
+    fnn_cancel(token);
+    run(L, scripts[i]);
+    assert_int_equal(run(L, "return fnn.ones(1) and calls"), 1);
+    assert_int_equal(lua_gethookmask(L), 0);
+  }
+  lua_close(L);
+}
+
+static void a_handler_goes_with_its_state (void **state) {
+  fnn_Host host = FNN_HOST_INIT;
+  (void)state;
+  host.cancel = fnn_cancel_new();
+  for (int i = 0; i < 2; i++) {
+    lua_State *L = luaL_newstate();
+    luaL_openlibs(L);
+    fnn_openlibs(L, &host);
+    lua_setglobal(L, "fnn");
+    if (i == 0) run(L, listen);
+    else {
+      fnn_cancel(host.cancel);
+      fails(L, "cancelled", work);
+    }
+    lua_close(L);
+  }
+  fnn_cancel_free(host.cancel);
+}
+
+/* }====================================================== */
+
+/*
+** {======================================================
 ** Threads
 ** =======================================================
 */
@@ -156,6 +286,11 @@ int main (void) {
     cmocka_unit_test(opens_once),
     cmocka_unit_test(leaves_the_collector_as_it_is),
     cmocka_unit_test(a_cancel_passes_try),
+    cmocka_unit_test(a_cancel_calls_the_handler_once),
+    cmocka_unit_test(a_handler_asked_twice_is_cancelled),
+    cmocka_unit_test(a_handler_is_replaced),
+    cmocka_unit_test(a_handler_waits_for_no_op),
+    cmocka_unit_test(a_handler_goes_with_its_state),
     cmocka_unit_test(a_state_goes_from_thread_to_thread),
     cmocka_unit_test(states_run_side_by_side),
   };

@@ -4,14 +4,15 @@
 -- step-000001200.safetensors.  What makes one the best is a plain value in it,
 -- so that a new process finds out what is there from the files alone.
 
-local fnn, load, internals = ...
+local _, load, internals = ...
 local module = load "nn/module"
 local training = load "training"
 local folder = internals.folder
 
-local ipairs, pairs, pcall, setmetatable = ipairs, pairs, pcall, setmetatable
+local ipairs, pairs, setmetatable = ipairs, pairs, setmetatable
 local tostring, type = tostring, type
-local format, gmatch, match = string.format, string.gmatch, string.match
+local format, gmatch = string.format, string.gmatch
+local gsub, match = string.gsub, string.match
 local math_type, tointeger = math.type, math.tointeger
 local remove, sort = table.remove, table.sort
 local raise, described = module.raise, module.described
@@ -34,13 +35,13 @@ local function survey (self)
   for name in gmatch(folder.names(self._folder), "[^\0]+") do
     local step = tointeger(match(name, "^step%-(%d+)%.safetensors$"))
     local path = step and self._folder .. "/" .. name
-    local ok, values
-    if path then ok, values = pcall(training.plain_values, path) end
-    if ok then
+    local values, why
+    if path then values, why = training.inside.try_plain_values(path) end
+    if values then
       list[#list + 1] = { step = step, path = path, values = values }
     elseif path then
-      self._damaged = values
-      internals.warn(format("checkpoints: passed over: %s", values))
+      self._damaged = gsub(why, "^[^\n:]+:%d+: ", "")
+      internals.warn("checkpoints: passed over: " .. self._damaged)
     end
   end
   sort(list, function (a, b) return a.step < b.step end)

@@ -27,7 +27,7 @@ local manual = {}
 local subjects = {
   "tensor", "shape", "ops", "reduce", "random", "grad", "memory", "nn", "norms",
   "attention", "recurrent", "losses", "optim", "data", "train", "network",
-  "text", "io", "log", "cli", "plot", "runs", "seeing", "fit", "metrics",
+  "text", "io", "cli", "plot", "runs", "seeing", "fit", "metrics", "log",
   "program"
 }
 

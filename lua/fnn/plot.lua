@@ -59,6 +59,10 @@ end
 local function draw(part, plain)
   local c = Canvas.measure(plain)
   local w, h = part.drawer.size(part, false, c)
+  if w * h > data.pixels_max then
+    raise("%s: a picture of %d by %d is more than %d million pixels",
+          part.kind, w, h, data.pixels_max // 1000000)
+  end
   c = Canvas.new(w, h, plain)
   part.drawer.draw(part, c, 0, 0, w, h)
   return c:rgb()

@@ -15,7 +15,7 @@
 -- every entry before it changes one.  An object of a script's own, whose
 -- load_state_dict may raise halfway, comes first, and is put back.
 
-local fnn, load = ...
+local fnn, load, internals = ...
 local io = fnn.io
 local module = load "nn/module"
 local model_state = load "nn/state"
@@ -24,7 +24,7 @@ local json = load "json"
 local getmetatable, ipairs, pairs, pcall = getmetatable, ipairs, pairs, pcall
 local error, tostring, type = error, tostring, type
 local concat, sort = table.concat, table.sort
-local find, format, sub = string.find, string.format, string.sub
+local find, gsub, sub = string.find, string.gsub, string.sub
 local math_type, huge = math.type, math.huge
 local raise, described = module.raise, module.described
 
@@ -295,7 +295,10 @@ end
 -- f(...), whose error is of that entry.
 local function entered (path, name, f, ...)
   local ok, result = pcall(f, ...)
-  if not ok then error(format("%s: '%s': %s", path, name, result), 0) end
+  if not ok then
+    local why = gsub(tostring(result), "^[^\n:]+:%d+: ", "")  -- the place
+    raise("%s: '%s': %s", path, name, why)
+  end
   return result
 end
 
@@ -365,5 +368,9 @@ local function plain_values (path)
   return values
 end
 
+-- In such a table it has a try_ form, which a cancel passes.
+local inside = internals.namespace({ plain_values = plain_values },
+                                   "fnn.training")
+
 return { save_training = save_training, load_training = load_training,
-         plain_values = plain_values, kind_of = kind_of }
+         inside = inside, kind_of = kind_of }

@@ -58,6 +58,16 @@ describe("detect_anomaly forward", function()
     finds(function() copy:mul_(2) end,
           "mul (in place): input 1, (2, 2), has 1 nan and 1 inf")
     finds(function() x:clone():copy_(bad) end, "input 2, (2, 2), has 1 nan")
+    local norm = nn.BatchNorm1d(2)
+    norm.running_mean:copy_(fnn.tensor { nan, 0 })
+    finds(function() norm(x) end,
+          "batch_norm (in place): input 1, (2), has 1 nan; first at [1]")
+    local p, q = fnn.Param(x:clone()), fnn.Param(x:clone())
+    local opt = fnn.optim.SGD({ q, p }, { lr = 1e38 })
+    q:set_grad(x)
+    p:set_grad(x * 1e3)
+    finds(function() opt:step() end,
+          "SGD (in place) made 3 -inf in its result (2, 2); first at [1][1]")
   end)
 
   it("lets masks be, and finds the row that is masked whole", function()

@@ -119,6 +119,55 @@ for kind, make in pairs(kinds) do
       assert.same({ 2, #loader }, { loader:cursor() })
     end)
 
+    it("keeps the next batch that was not given, whatever is read ahead",
+       function ()
+      for _, prefetch in ipairs { 0, 1, 4 } do
+        local o = { batch = 4, shuffle = true, seed = 9, prefetch = prefetch }
+        local loader = data.DataLoader(make(30), o)
+        loader:start(1)
+        for _ = 1, 3 do loader:next() end
+        local state = loader:state_dict()
+        assert.same({ epoch = 1, batch = 3, items = 30, batch_size = 4,
+                      seed = 9, shuffle = true, drop_last = false }, state)
+        local rest = batches(function () return loader:next() end)
+        local again = data.DataLoader(make(30), o)
+        again:next()
+        assert.equal(again, again:load_state_dict(state))
+        assert.same(rest, batches(function () return again:next() end))
+        state.batch = 8  -- the epoch's end: the next is the next epoch's
+        again:load_state_dict(state)
+        assert.same({}, batches(again))
+        assert.same({ 2, 0 }, { again:cursor() })
+      end
+    end)
+
+    it("refuses the state of another", function ()
+      local o = { batch = 4, shuffle = true, seed = 9 }
+      local loader = data.DataLoader(make(30), o)
+      loader:start(2, 3)
+      local function refused(text, key, v)
+        local state = data.DataLoader(make(30), o):state_dict()
+        state[key] = v
+        fails(text, loader.check_state_dict, loader, state)
+        fails(text, loader.load_state_dict, loader, state)
+        assert.same({ 2, 3 }, { loader:cursor() })
+      end
+      refused("items was 31, and is 30", "items", 31)
+      refused("batch_size was 5, and is 4", "batch_size", 5)
+      refused("shuffle was false, and is true", "shuffle", false)
+      refused("seed was 8, and is 9: a batch has other items", "seed", 8)
+      refused("drop_last was true", "drop_last", true)
+      refused("no batch 9 in epoch 0 (an epoch has 8)", "batch", 9)
+      refused("no batch 0 in epoch -1", "epoch", -1)
+      refused("expected what state_dict returns", "epoch", "1")
+      fails("expected what state_dict returns", loader.load_state_dict, loader)
+      -- The seed of what is not shuffled decides nothing.
+      local plain = data.DataLoader(make(30), { batch = 4, seed = 1 })
+      local state = plain:state_dict()
+      state.seed = 2
+      plain:load_state_dict(state)
+    end)
+
     it("runs an epoch in a for loop, and the next in the next", function ()
       local loader = data.DataLoader(make(6), { batch = 4, shuffle = true,
                                                 seed = 2 })

@@ -41,13 +41,14 @@ local function classes()
   found.History = { column = fnn.fit(fnn.nn.Linear(1, 1), { one, one }, {
     epochs = 0, loss = fnn.nn.mse }).column }
   found.Decoder = getmetatable(fnn.text.Decoder(print)).__index
-  found.Log = getmetatable(fnn.log.jsonl "/dev/null").__index
   local folder = os.tmpname()
   os.remove(folder)
   found.Checkpoints = getmetatable(fnn.checkpoints(folder)).__index
   os.remove(folder)
   found.Profile = getmetatable(fnn.profile(function() end)).__index
   found.Holders = getmetatable(fnn.memory_holders()).__index
+  found.Plot = getmetatable(fnn.plot.lines { { 1 } }).__index
+  found.Log = getmetatable(fnn.log.jsonl "/dev/null").__index
   found.KvCache = getmetatable(fnn.nn.KvCache { length = 1 }).__index
   for _, name in ipairs { "Transformer", "VisionTransformer" } do
     found[name] = {}

@@ -100,7 +100,7 @@ describe("memory_holders", function()
     assert.matches("^holder +bytes +share\n", text)
     assert.matches("\nparameters +[%d.]+ [KM]B", text)
     assert.matches("\n  weight +[%d.]+ KB", text)
-    assert.matches("\nlive on cpu +[%d.]+ MB +100.0%%$", text)
+    assert.matches("\nlive on cpu +[%d.]+ [KM]B +100.0%%$", text)
     assert.is_true(#fnn.memory_holders():table(1) <=
                    #fnn.memory_holders():table(9))
   end)

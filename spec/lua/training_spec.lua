@@ -143,3 +143,317 @@ describe("a run in a file", function()
     assert.equal(5, fnn.load_training(path, { model = run.model }).step)
   end)
 end)
+
+-- {======================================================
+-- All or nothing
+-- =======================================================
+
+-- A run with everything in it that has a state.
+local function whole_run(seed)
+  fnn.manual_seed(seed)
+  local run = new_run()
+  run.opt = optim.Lookahead(run.opt, { k = 2 })
+  run.scaler = optim.GradScaler { init_scale = 1024, interval = 3 }
+  run.schedule = optim.scheduler(run.opt, optim.WarmupCosine(1e-2, 2, 9))
+  run.mean = optim.SWA(run.model:parameters())
+  run.x = fnn.rand(5)
+  run.loader = fnn.data.DataLoader(
+    fnn.data.TensorDataset(fnn.rand(40, 4)),
+    { batch = 3, shuffle = true, seed = 2, prefetch = 2 })
+  for k = 1, 5 do
+    run.schedule(k)
+    local x = run.loader:next()
+    run.scaler:scale(run.model(x):square():mean()):backward()
+    run.scaler:step(run.opt)
+    run.scaler:update()
+    run.opt:zero_grad()
+    run.ema:update()
+    run.mean:update()
+    run.plateau:update(k)
+  end
+  return run
+end
+
+-- What a run is, as text.
+local function text_of(v)
+  if fnn.is_tensor(v) then
+    return table.concat(v:flatten():totable(), " ")
+  elseif type(v) == "table" then
+    local keys, out = {}, {}
+    for key in pairs(v) do keys[#keys + 1] = key end
+    table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
+    for i, key in ipairs(keys) do
+      out[i] = tostring(key) .. "=" .. text_of(v[key])
+    end
+    return "{" .. table.concat(out, ",") .. "}"
+  end
+  return tostring(v)
+end
+
+local function state_text(run)
+  local all = { random = fnn.default_generator():state() }
+  for name, v in pairs(run) do
+    if fnn.is_tensor(v) then
+      all[name] = v
+    elseif name == "noise" then
+      all[name] = v:state()
+    else
+      all[name] = v:state_dict()
+    end
+  end
+  return text_of(all)
+end
+
+describe("loading a run", function()
+  local fresh, other
+
+  setup(function()
+    fnn.save_training(path, whole_run(1))
+  end)
+
+  before_each(function()
+    fresh = whole_run(2)
+    other = state_text(fresh)
+  end)
+
+  teardown(function() os.remove(path) end)
+
+  it("brings back everything", function()
+    fnn.load_training(path, fresh)
+    local there = state_text(fresh)
+    assert.not_equal(other, there)
+    assert.equal(state_text(whole_run(1)), there)
+  end)
+
+  it("goes on with LBFGS, and its memory of steps", function()
+    local function valley()
+      local p = fnn.Param(fnn.tensor { -1.2, 1 })
+      local opt = optim.LBFGS({ p }, { lr = 0.1, max_iter = 2 })
+      local function step()
+        return opt:step(function()
+          opt:zero_grad()
+          local x, y = p:narrow(1, 1, 1), p:narrow(1, 2, 1)
+          local loss = ((1 - x):square() + (y - x:square()):square() * 9):sum()
+          loss:backward()
+          return loss
+        end):item()
+      end
+      return { p = p, opt = opt }, step
+    end
+    local file = os.tmpname()
+    local run, step = valley()
+    for _ = 1, 3 do step() end
+    fnn.save_training(file, { p = run.p:value(), opt = run.opt })
+    local again, step_again = valley()
+    fnn.load_training(file, { p = again.p:value(), opt = again.opt })
+    for _ = 1, 4 do assert.equal(step(), step_again()) end
+    os.remove(file)
+  end)
+
+  -- What is wrong, and the message; each puts something else into the run.
+  local wrong = {
+    ["another kind of optimizer"] = { "the state of Lookahead%(AdamW%) does " ..
+                                      "not fit SGD", function(run)
+      run.opt = optim.SGD(run.model:parameters(), { lr = 0.1 })
+    end },
+    ["fewer parameters"] = { "the state of 6 parameters does not fit 1",
+                             function(run)
+      run.opt = optim.Lookahead(optim.AdamW { run.model:parameters()[1] },
+                                { k = 2 })
+    end },
+    ["another shape"] = { "'model': .*mismatched", function(run)
+      run.model = nn.Sequential(nn.Linear(4, 9), nn.BatchNorm1d(9), nn.ReLU(),
+                                nn.Dropout(0.3), nn.Linear(9, 2))
+    end },
+    ["another average"] = { "'ema': .*the state of Ema does not fit SWA",
+                            function(run)
+      run.ema = optim.SWA(run.model:parameters())
+    end },
+    ["other groups"] = { "'schedule': .*of 1 groups do not fit 2",
+                         function(run)
+      local p = run.model:parameters()
+      run.schedule = optim.scheduler(
+        optim.SGD({ { params = { p[1] } }, { params = { p[2] } } },
+                  { lr = 1 }), optim.Constant(1))
+    end },
+    ["a tensor of another shape"] = { "'x': expected shape %(6%), got %(5%)",
+                                      function(run) run.x = fnn.rand(6) end },
+    ["a name that is not there"] = { "no 'more' in it", function(run)
+      run.more = fnn.Generator(1)
+    end },
+    ["a name that nothing takes"] = { "'noise' is in it, but nothing is given",
+                                      function(run) run.noise = nil end },
+    ["a loader of other batches"] = { "'loader': .*batch_size was 3, and is 4",
+                                      function(run)
+      run.loader = fnn.data.DataLoader(
+        fnn.data.TensorDataset(fnn.rand(40, 4)),
+        { batch = 4, shuffle = true, seed = 2 })
+    end },
+    ["another seed"] = { "seed was 2, and is 3", function(run)
+      run.loader = fnn.data.DataLoader(
+        fnn.data.TensorDataset(fnn.rand(40, 4)),
+        { batch = 3, shuffle = true, seed = 3 })
+    end },
+    ["fewer items"] = { "items was 40, and is 39", function(run)
+      run.loader = fnn.data.DataLoader(
+        fnn.data.TensorDataset(fnn.rand(39, 4)),
+        { batch = 3, shuffle = true, seed = 2 })
+    end },
+  }
+  for what, case in pairs(wrong) do
+    it("changes nothing for " .. what, function()
+      local given = {}
+      for name, v in pairs(fresh) do given[name] = v end
+      case[2](given)
+      local before = state_text(fresh)
+      assert.matches(case[1], message(fnn.load_training, path, given))
+      assert.equal(before, state_text(fresh))
+    end)
+  end
+
+  it("changes nothing for weights alone", function()
+    local weights = os.tmpname()
+    fresh.model:save(weights)
+    assert.matches("no optimizer state", message(fnn.load_training, weights,
+                                                 fresh))
+    os.remove(weights)
+    assert.equal(other, state_text(fresh))
+  end)
+
+  it("puts back objects of the script's own", function()
+    local function counter(n, limit)
+      return setmetatable({ n = n }, { __index = {
+        state_dict = function(self) return { n = self.n } end,
+        load_state_dict = function(self, state)
+          self.n = state.n
+          if state.n > limit then error("more than " .. limit, 0) end
+        end,
+      } })
+    end
+    local file = os.tmpname()
+    fnn.save_training(file, { a = counter(7, 9), b = counter(7, 9),
+                              model = fresh.model })
+    local a, b = counter(1, 9), counter(2, 5)
+    local model = new_run().model
+    local before = text_of(model:state_dict())
+    assert.matches(": 'b': more than 5$",
+                   message(fnn.load_training, file,
+                           { a = a, b = b, model = model }))
+    assert.same({ 1, 2 }, { a.n, b.n })
+    assert.equal(before, text_of(model:state_dict()))
+    b = counter(2, 9)
+    fnn.load_training(file, { a = a, b = b, model = model })
+    assert.same({ 7, 7 }, { a.n, b.n })
+    os.remove(file)
+  end)
+
+  it("puts back a model whose class refuses its state", function()
+    local Counting = nn.module "Counting"
+    function Counting:init(n, limit)
+      self.n, self.limit, self.weight = n, limit, fnn.Param(fnn.full({ 2 }, n))
+    end
+    function Counting:state() return self.n end
+    function Counting:load_state(n)
+      if n > self.limit then error("more than " .. self.limit, 0) end
+      self.n = n
+    end
+    local file = os.tmpname()
+    fnn.save_training(file, { m = nn.Sequential(Counting(8, 9),
+                                                Counting(8, 9)) })
+    local m = nn.Sequential(Counting(1, 9), Counting(2, 5))
+    assert.matches("'m': more than 5", message(fnn.load_training, file,
+                                               { m = m }))
+    assert.same({ 1, 2 }, { m[1].n, m[2].n })
+    assert.same({ 1, 1 }, m[1].weight:totable())
+    os.remove(file)
+  end)
+end)
+
+-- }======================================================
+
+describe("a run's numbers", function()
+  teardown(function() os.remove(path) end)
+
+  it("are whole 64 bits of steps, also the optimizer's", function()
+    local count = (1 << 33) + 1
+    local p = fnn.Param(fnn.ones(2))
+    local opt = optim.AdamW({ p }, { lr = 0.1 })
+    opt:load_state_dict((function()
+      p:set_grad(fnn.ones(2))
+      opt:step()
+      local dict = opt:state_dict()
+      dict[".state"].params[1].values.step = count
+      return dict
+    end)())
+    fnn.save_training(path, { opt = opt, step = count })
+    local again = optim.AdamW({ fnn.Param(fnn.ones(2)) }, { lr = 0.5 })
+    local values = fnn.load_training(path, { opt = again })
+    assert.equal(count, values.step)
+    assert.equal("integer", math.type(values.step))
+    assert.equal(count, again:state_dict()[".state"].params[1].values.step)
+    assert.equal(0.1, again:lr())
+  end)
+
+  it("may be infinite, or none", function()
+    fnn.save_training(path, { a = 1 / 0, b = -1 / 0, c = 0 / 0, d = 0.1 })
+    local t = fnn.load_training(path)
+    assert.equal(1 / 0, t.a)
+    assert.equal(-1 / 0, t.b)
+    assert.not_equal(t.c, t.c)
+    assert.equal(0.1, t.d)
+  end)
+
+  it("give the same bytes twice", function()
+    local again = os.tmpname()
+    local run = whole_run(3)
+    fnn.save_training(path, run)
+    fnn.save_training(again, run)
+    assert.equal(fnn.io.read_text(path), fnn.io.read_text(again))
+    os.remove(again)
+  end)
+end)
+
+describe("saving a run", function()
+  teardown(function() os.remove(path) end)
+
+  it("takes no memory but for one tensor at a time", function()
+    local n, size = 8, 1 << 20
+    local model = nn.ModuleList()
+    for k = 1, n do model[k] = nn.Linear(1024, size // 1024) end
+    local opt = optim.AdamW(model:parameters())
+    for _, p in ipairs(model:parameters()) do p:set_grad(p:detach()) end
+    opt:step()
+    local turned = fnn.rand(512, 1024):transpose(1, 2)  -- is to be copied
+    collectgarbage()
+    collectgarbage()
+    fnn.reset_peak_memory()
+    local before = fnn.memory().live
+    fnn.save_training(path, { model = model, opt = opt, turned = turned })
+    local most = fnn.memory().peak - before
+    assert.is_true(most >= turned:numel() * 4)  -- the measure can see it
+    assert.is_true(most < turned:numel() * 4 + (1 << 19), most)
+  end)
+end)
+
+-- A source of batches that only has a cursor.
+describe("a source of batches", function()
+  teardown(function() os.remove(path) end)
+
+  local function source()
+    local s = { at = 0, done = 0 }
+    function s:next() self.done = self.done + 1 return self.done end
+    function s:start(epoch, batch) self.at, self.done = epoch, batch or 0 end
+    function s:cursor() return self.at, self.done end
+    return setmetatable(s, {})
+  end
+
+  it("is kept by its cursor", function()
+    local s = source()
+    s:start(3, 4)
+    fnn.save_training(path, { s = s })
+    local again = source()
+    fnn.load_training(path, { s = again })
+    assert.same({ 3, 4 }, { again:cursor() })
+    assert.equal(5, again:next())
+  end)
+end)

@@ -30,9 +30,11 @@ typedef struct Input {
   Text first;
 } Input;
 
-/* A tensor that an op was going to write, and what its operands were. */
+/* A tensor that an op was going to write, and what its operands were; and
+** those that it noted after it. */
 struct Written {
   Object o;
+  Written *next;
   const char *op;
   Tensor *x;
   int n;
@@ -196,12 +198,18 @@ void anomaly_op (const char *op, Tensor *y, int n, Tensor *const *x) {
   judge(op, "", y, out, n, in);
 }
 
-static void written_destroy (void *o) { fnn_release(((Written *)o)->x); }
+static void written_destroy (void *o) {
+  Written *w = o;
+  fnn_release(w->x);
+  fnn_release(w->next);
+}
 
 static const Type written_type = { "written", written_destroy };
 
 void anomaly_write (Written **at, const char *op, const Tensor *x,
                     const Tensor *other) {
+  for (; *at != NULL; at = &(*at)->next)
+    if ((*at)->x->storage == x->storage) return; /* noted before */
   size_t m = fnn_mark();
   Written *w = object_new(&written_type, sizeof *w);
   w->op = op;
@@ -224,9 +232,10 @@ void anomaly_settle (Written **at) {
   frame_room(1);
   frame_adopt(w);
   *at = NULL;
-  Faults out = faults_of(w->x);
-  if (faulty(out) == 0) return;
-  judge(w->op, " (in place)", w->x, out, w->n, w->in);
+  for (; w != NULL; w = w->next) {
+    Faults out = faults_of(w->x);
+    if (faulty(out) != 0) judge(w->op, " (in place)", w->x, out, w->n, w->in);
+  }
 }
 
 /* }====================================================== */

@@ -35,6 +35,12 @@ static void add (Nodes *list, Object *source) {
   n->walk = mark_of(list);
 }
 
+Object *graph_source_of (const Tensor *x) { return graph_source(x); }
+
+bool graph_is_param (const Object *source) {
+  return source->type == &param_type;
+}
+
 Nodes *graph_nodes (int n, Tensor *const *x) {
   Nodes *list = object_new(&nodes_type, sizeof *list);
   for (int i = 0; i < n; i++) add(list, graph_source(x[i]));

@@ -269,6 +269,7 @@ void tensor_written (Tensor *x) {
   atomic_fetch_add_explicit(&x->storage->version, 1, memory_order_relaxed);
   fnn_Capture *c = capture_of(x);
   if (c != NULL) capture_written(c, x->storage);
+  if (context_now->watch != 0) watch_written(x);
 }
 
 /* }====================================================== */

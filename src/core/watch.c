@@ -192,7 +192,8 @@ static void note_event (Profile *p, size_t row, const Watch *w) {
   p->events[p->nevents++] = (ProfileEvent){ start, w->ns, (int)row };
 }
 
-/* The op that ran was this one. */
+/* The op that ran was this one.  What the context has made is counted anew now
+** and then, between two ops: the first after that counts less. */
 static void commit (Watch *w, const char *op, Phase phase, int place,
                     double bytes, double flops) {
   Profile *p = &w->profile;
@@ -202,7 +203,7 @@ static void commit (Watch *w, const char *op, Phase phase, int place,
   r->calls++;
   r->kernels += w->kernels;
   r->ns += w->ns;
-  r->made += (double)(made >= w->made ? made - w->made : made);
+  if (made > w->made) r->made += (double)(made - w->made);
   if (w->kernels > 0) {
     r->bytes += bytes;
     r->flops += flops;
@@ -320,10 +321,18 @@ void watch_write (const char *op, const Tensor *x) {
   if (context_now->walk != NULL) return;
   if (profiles() && w->kernels == 0) w->op = op;
   if (!looks()) return;
-  anomaly_settle(&w->written);
   bool pair = w->pair[0] == x && strcmp(w->pair_op, op) == 0;
   anomaly_write(&w->written, op, x, pair ? w->pair[1] : NULL);
   drop_pair(w);
+}
+
+/* An optimizer looks at all weights and gradients before it writes the first;
+** what it looked at last tells its name. */
+void watch_written (const Tensor *x) {
+  Watch *w = context_now->watcher;
+  if (!looks() || context_now->walk != NULL) return;
+  const char *op = w->pair_op != NULL ? w->pair_op : "a write";
+  anomaly_write(&w->written, op, x, NULL);
 }
 
 void watch_leave (void) {

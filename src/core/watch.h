@@ -56,6 +56,7 @@ Object *watch_origin (void);
 /* An op looks at two tensors; it is going to write x in place. */
 void watch_operands (const char *op, const Tensor *a, const Tensor *b);
 void watch_write (const char *op, const Tensor *x);
+void watch_written (const Tensor *x); /* now, whether it said so or not */
 /* A walk with gy goes to a node, has given its input i a gradient, leaves. */
 void watch_visit (Node *n, Tensor *gy);
 void watch_gradient (const Node *n, int i, Tensor *g);
@@ -70,7 +71,7 @@ typedef struct Written Written;
 void anomaly_op (const char *op, Tensor *y, int n, Tensor *const *x);
 void anomaly_write (Written **at, const char *op, const Tensor *x,
                     const Tensor *other);
-void anomaly_settle (Written **at); /* what was written by now */
+void anomaly_settle (Written **at); /* all of it is written by now */
 void anomaly_drop (Written **at);
 void anomaly_visit (const Node *n, Tensor *gy);
 void anomaly_gradient (const Node *n, int i, Tensor *g);
@@ -132,5 +133,8 @@ typedef struct Nodes {
 } Nodes;
 
 Nodes *graph_nodes (int n, Tensor *const *x) LENT(graph_nodes);
+/* Where a gradient of x goes: a Node, a Param or NULL; which of the two. */
+Object *graph_source_of (const Tensor *x) LENT(graph_source_of);
+bool graph_is_param (const Object *source) LENT(graph_is_param);
 
 #endif

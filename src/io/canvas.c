@@ -68,11 +68,16 @@ static Surface surface_of (const char *op, Tensor *to, const Box *clip) {
   return s;
 }
 
-/* A mask for the plain body. */
-static void add_mask (Surface *s) {
-  Tensor *mask =
-      tensor_new(1, (int64_t[]){ s->w * s->h }, FNN_U8, device_cpu());
-  s->mask = memset(tensor_data(mask), 0, (size_t)mask->numel);
+/* The mask is the caller's, so that a word does not cost a whole picture. */
+static void set_mask (const char *op, Surface *s, Tensor *mask) {
+  if (mask->dtype != FNN_U8 || mask->numel != s->w * s->h ||
+      !tensor_is_dense(mask) || !mask->storage->device->host)
+    fnn_throw(FNN_ESHAPE,
+              "%s: expected a mask u8 of the canvas's size, got %s", op,
+              shape_text(mask));
+  tensor_check_write(op, mask);
+  tensor_written(mask);
+  s->mask = tensor_data(mask);
 }
 
 static Pen checked_pen (const char *op, const Pen *p) {
@@ -210,13 +215,13 @@ static int64_t column (Line *l, int64_t i, int64_t n, const double *x,
   return k;
 }
 
-void canvas_lines (const Canvas *c, Tensor *to, const Box *clip, const Pen *p,
-                   const Tensor *x, const Tensor *y) {
+void canvas_lines (const Canvas *c, Tensor *to, Tensor *mask, const Box *clip,
+                   const Pen *p, const Tensor *x, const Tensor *y) {
   check_points("lines", x, y);
   Line l = { .canvas = c, .pen = checked_pen("lines", p) };
   l.most = l.pen.alpha < 1 ? RUN_MAX : SOLID_RUN;
   l.surface = surface_of("lines", to, clip);
-  add_mask(&l.surface);
+  set_mask("lines", &l.surface, mask);
   double r = l.pen.width + 2;
   Box b = l.surface.clip;
   l.near = (Box){ b.x0 - r, b.y0 - r, b.x1 + r, b.y1 + r };
@@ -238,31 +243,36 @@ void canvas_lines (const Canvas *c, Tensor *to, const Box *clip, const Pen *p,
 
 /* }====================================================== */
 
-void canvas_marks (const Canvas *c, Tensor *to, const Box *clip, const Pen *p,
-                   Mark m, const Tensor *x, const Tensor *y) {
-  enum { EXACT = 2000, FAST = 20000, MANY = 200000 };
+/* How often each pixel has been the place of a mark. */
+static uint8_t *new_counts (const Surface *s) {
+  Tensor *count =
+      tensor_new(1, (int64_t[]){ s->w * s->h }, FNN_U8, device_cpu());
+  return memset(tensor_data(count), 0, (size_t)count->numel);
+}
+
+void canvas_marks (const Canvas *c, Tensor *to, Tensor *mask, const Box *clip,
+                   const Pen *p, Mark m, const Tensor *x, const Tensor *y) {
+  enum { EXACT = 5000, FAST = 20000 };
   check_points("marks", x, y);
   Pen pen = checked_pen("marks", p);
   Surface s = surface_of("marks", to, clip);
-  add_mask(&s);
+  set_mask("marks", &s, mask);
   int64_t n = x->numel;
   if (n > FAST) c = canvas_plain();
-  int fine = n <= EXACT ? 4 : n <= MANY ? 2 : 1; /* places a pixel */
-  int most = pen.alpha >= 1 ? 1 : (int)fmin(200, 5 / (pen.alpha + 0.02));
   const double *px = tensor_data(x), *py = tensor_data(y);
-  Tensor *count = tensor_new(1, (int64_t[]){ fine * s.w * fine * s.h }, FNN_U8,
-                             device_cpu());
-  uint8_t *seen = memset(tensor_data(count), 0, (size_t)count->numel);
+  uint8_t *seen = n > EXACT ? new_counts(&s) : NULL;
+  int most = pen.alpha >= 1 ? 1 : (int)fmin(200, 5 / (pen.alpha + 0.02));
   double xy[2 * RUN_MAX];
   int k = 0;
   for (int64_t i = 0; i < n; i++) {
     if (!(px[i] >= 0 && px[i] < (double)s.w && py[i] >= 0 &&
           py[i] < (double)s.h))
       continue;
-    uint8_t *cell = seen + (int64_t)(py[i] * fine) * (fine * s.w) +
-                    (int64_t)(px[i] * fine);
-    if (*cell >= most) continue;
-    ++*cell;
+    if (seen != NULL) {
+      uint8_t *cell = seen + (int64_t)py[i] * s.w + (int64_t)px[i];
+      if (*cell >= most) continue;
+      ++*cell;
+    }
     xy[2 * k] = px[i], xy[2 * k + 1] = py[i];
     if (++k < RUN_MAX) continue;
     fnn_poll();
@@ -288,13 +298,14 @@ static void check_text (const char *op, const char *text) {
     fnn_throw(FNN_EARG, "%s: the text is not UTF-8", op);
 }
 
-void canvas_text (const Canvas *c, Tensor *to, const Pen *p, double x,
-                  double y, bool upward, bool bold, const char *text) {
+void canvas_text (const Canvas *c, Tensor *to, Tensor *mask, const Pen *p,
+                  double x, double y, bool upward, bool bold,
+                  const char *text) {
   Pen pen = checked_pen("text", p);
   check_text("text", text);
   Surface s = surface_of("text", to, NULL);
   if (!(fabs(x) < SIDE_MAX && fabs(y) < SIDE_MAX)) return;
-  add_mask(&s);
+  set_mask("text", &s, mask);
   c->text(&s, &pen, x, y, upward, bold, text);
 }
 

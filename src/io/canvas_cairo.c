@@ -18,19 +18,17 @@ const Canvas *canvas_cairo (void) { return NULL; }
 #include <pthread.h>
 
 /* What is used of cairo. */
+/* clang-format off */
 #define FUNCTIONS(X) \
-  X(arc) \
-  X(clip) \
-  X(close_path) X(create) X(destroy) X(fill) X(font_options_create) \
-      X(font_options_destroy) X(font_options_set_hint_metrics) \
-          X(font_options_set_hint_style) X(image_surface_create) \
-              X(image_surface_create_for_data) X(line_to) X(move_to) \
-                  X(new_path) X(rectangle) X(rotate) X(select_font_face) \
-                      X(set_font_options) X(set_font_size) X(set_line_cap) \
-                          X(set_line_join) X(set_line_width) \
-                              X(set_source_rgba) X(show_text) X(status) \
-                                  X(stroke) X(surface_destroy) \
-                                      X(surface_flush) X(text_extents)
+  X(arc) X(clip) X(close_path) X(create) X(destroy) X(fill) \
+  X(font_options_create) X(font_options_destroy) \
+  X(font_options_set_hint_metrics) X(font_options_set_hint_style) \
+  X(image_surface_create) X(image_surface_create_for_data) X(line_to) \
+  X(move_to) X(new_path) X(rectangle) X(rotate) X(select_font_face) \
+  X(set_font_options) X(set_font_size) X(set_line_cap) X(set_line_join) \
+  X(set_line_width) X(set_source_rgba) X(show_text) X(status) X(stroke) \
+  X(surface_destroy) X(surface_flush) X(text_extents)
+/* clang-format on */
 
 static struct {
   pthread_once_t once;
@@ -50,7 +48,7 @@ static void find (void) {
   if (cairo.name == NULL) return;
   FUNCTIONS(FIND)
 #undef FIND
-  cairo.found = text_width(10, false, "m") > 0; /* not without any font */
+  cairo.found = text_width(10, false, "m") > 0; /* it can write */
 }
 
 /* Cairo over the pixels of a canvas, with the pen's color. */
@@ -140,7 +138,8 @@ static void rect (const Surface *s, const Pen *p, const Box *b) {
   end(&d);
 }
 
-/* Widths do not depend on where letters stand, so that they can be turned. */
+/* Widths do not depend on where letters stand, so that they can be turned.
+** Where the system has no font cairo draws letters of its own. */
 static void set_font (cairo_t *cr, double size, bool bold) {
   cairo_font_options_t *o = cairo.font_options_create();
   cairo.font_options_set_hint_metrics(o, CAIRO_HINT_METRICS_OFF);

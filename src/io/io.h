@@ -2,8 +2,8 @@
 **
 ** reader.c    checked reading, of a file, of bytes in memory, through gzip
 ** writer.c    atomic writing
-** append.c    files that grow, checksums of their pieces
 ** folder.c    folders: made, listed, and swept
+** append.c    files that grow, checksums of their pieces
 ** sniff.c     what a file that is not the expected one seems to be
 ** element.c   numbers as files hold them, and the dtypes they become
 ** number.c    decimal numbers, whatever the locale
@@ -101,6 +101,15 @@ Tensor *writer_bytes (Writer *w);
 void writer_put (Writer *w, const void *p, int64_t n);
 void writer_close (Writer *w);
 
+/* Makes a folder, and those it is in, unless it is there. */
+void folder_make (const char *path) LENT(folder_make);
+/* The names in it, each with a zero behind: (n) of u8. */
+Tensor *folder_names (const char *path) LENT(folder_names);
+/* Removes the temporary files of writers that no longer live: how many. */
+int folder_sweep (const char *path) LENT(folder_sweep);
+/* Removes a file, if it is there. */
+void file_remove (const char *path) LENT(file_remove);
+
 /* A file that is appended to; fresh: which must not be there yet. */
 typedef struct Appender Appender;
 
@@ -113,15 +122,6 @@ void appender_cut (Appender *a, int64_t n) LENT(appender_cut);
 Tensor *appender_tail (Appender *a) LENT(appender_tail);
 
 uint32_t crc32c (const void *p, int64_t n) LENT(crc32c);
-
-/* Makes a folder, and those it is in, unless it is there. */
-void folder_make (const char *path) LENT(folder_make);
-/* The names in it, each with a zero behind: (n) of u8. */
-fnn_Tensor *folder_names (const char *path) LENT(folder_names);
-/* Removes the temporary files of writers that no longer live: how many. */
-int folder_sweep (const char *path) LENT(folder_sweep);
-/* Removes a file, if it is there. */
-void file_remove (const char *path) LENT(file_remove);
 
 /* The elements of x in row-major order on the host: x's own or a copy. */
 const void *writer_elements (fnn_Tensor *x);
@@ -267,20 +267,22 @@ typedef struct Canvas {
 } Canvas;
 
 const Canvas *canvas_plain (void);
-const Canvas *canvas_cairo (void); /* NULL without cairo, or without fonts */
+const Canvas *canvas_cairo (void); /* NULL without cairo */
 /* Cairo's unless plain is wanted or all there is. */
 const Canvas *canvas_choose (bool plain) LENT(canvas_choose);
 
-/* A line through n points, x and y f64 on the CPU. */
-void canvas_lines (const Canvas *c, Tensor *to, const Box *clip, const Pen *p,
-                   const Tensor *x, const Tensor *y) LENT(canvas_lines);
-void canvas_marks (const Canvas *c, Tensor *to, const Box *clip, const Pen *p,
-                   Mark m, const Tensor *x, const Tensor *y)
+/* A line through n points, x and y f64 on the CPU.  mask: u8 (h, w) of zeros,
+** which it is again afterwards. */
+void canvas_lines (const Canvas *c, Tensor *to, Tensor *mask, const Box *clip,
+                   const Pen *p, const Tensor *x, const Tensor *y)
+    LENT(canvas_lines);
+void canvas_marks (const Canvas *c, Tensor *to, Tensor *mask, const Box *clip,
+                   const Pen *p, Mark m, const Tensor *x, const Tensor *y)
     LENT(canvas_marks);
 void canvas_rect (const Canvas *c, Tensor *to, const Box *clip, const Pen *p,
                   const Box *b) LENT(canvas_rect);
-void canvas_text (const Canvas *c, Tensor *to, const Pen *p, double x,
-                  double y, bool upward, bool bold, const char *text)
+void canvas_text (const Canvas *c, Tensor *to, Tensor *mask, const Pen *p,
+                  double x, double y, bool upward, bool bold, const char *text)
     LENT(canvas_text);
 double canvas_text_width (const Canvas *c, double size, bool bold,
                           const char *text) LENT(canvas_text_width);

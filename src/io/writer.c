@@ -178,7 +178,7 @@ Tensor *writer_bytes (Writer *w) {
 }
 
 const void *writer_elements (Tensor *x) {
-  if (tensor_is_dense(x) && x->storage->device->host) return tensor_data(x);
+  if (x->storage->device->host) return tensor_data(tensor_dense(x));
   int64_t n =
       mem_mul(x->numel, (int64_t)fnn_dtype_size(fnn_dtype_of(x)), "write");
   void *p = mem_scratch((size_t)max64(n, 1));

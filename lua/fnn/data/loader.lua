@@ -148,7 +148,8 @@ methods.epoch = epoch
 local function facts_of(self)
   if getmetatable(self) ~= LuaLoader then return c_facts(self) end
   return { items = self.count, batch_size = self.size, seed = self.seed,
-           shuffle = self.shuffle, drop_last = self.drop_last }
+           shuffle = self.shuffle or false,
+           drop_last = self.drop_last or false }
 end
 
 local function state_dict(self)

@@ -10,7 +10,8 @@ vermilion, green, purple, orange, sky, black, yellow, grey, red, white.
 plot.lines(series: table) -> Plot
   Lines through numbers: plot.lines { train, { y = val, label = "val" } }. A
   series is a list, a tensor (n), or { x =, y =, label =, color =, width =,
-  dash =, shape =, size =, alpha = }; x counts from 1 without.
+  dash =, shape =, size =, alpha = }; x counts from 1 without. With line = false
+  it is points alone.
   title: string       above
   xlabel: string      below the x axis
   ylabel: string      beside the y axis
@@ -23,7 +24,8 @@ plot.lines(series: table) -> Plot
 
 plot.scatter(series: table) -> Plot
   Points: a series is { x =, y =, label =, color =, size =, shape =, alpha = }
-  or a tensor (n, 2). Options as of lines, and
+  or a tensor (n, 2); with line = true it is a line as of lines. Options as of
+  lines, and
   background: table    { matrix, extent = { x0, x1, y0, y1 }, colors = } drawn
                        behind, row 1 at y0: numbers, or ids of the series
   shape, of a series: circle, square, triangle, diamond, cross or plus.

@@ -35,8 +35,9 @@ fnn.memory_holders(options?: table) -> Holders
   graphs keep for backward, by operation, and variables of Lua, by the name of
   the variable that leads to the tensor. What several hold is counted once, for
   the first of these. The rest, which Lua does not reach, is a row of its own:
-  batches that a loader has ready, weights that were packed, scratch. It collects
-  garbage first and walks through all values of Lua, which takes a while.
+  batches that a loader has ready, weights that were packed, scratch. Garbage is
+  collected first, and all values of Lua are walked through, which takes a
+  while.
   model: Module       whose paths name the parameters; else those of all models
   device: string      the default device, if none is named
 

@@ -23,6 +23,7 @@ function Canvas.new(width, height, plain)
   local c = Canvas.measure(plain)
   c.width, c.height = width, height
   c.pixels = fnn.full({ height, width, 4 }, 255, bytes)
+  c.mask = fnn.zeros({ height, width }, bytes)
   return c
 end
 
@@ -54,8 +55,8 @@ function Canvas:text(x, y, text, o)
   local along = -(o.across or 0) * self:text_width(text, size, o.bold)
   local up = (o.up or 0) * self.capital * size
   if o.upward then x, y = x + up, y - along else x, y = x + along, y + up end
-  raw.text(self.pixels, self.plain, x, y, text, o.color or colors.ink, 1,
-           size, o.upward, o.bold)
+  raw.text(self.pixels, self.mask, self.plain, x, y, text,
+           o.color or colors.ink, 1, size, o.upward, o.bold)
 end
 
 function Canvas:rect(x0, y0, x1, y1, color, alpha)
@@ -83,13 +84,13 @@ end
 
 -- A line through points, x and y f64 (n); box { x0, y0, x1, y1 } cuts it off.
 function Canvas:lines(x, y, o, box)
-  raw.lines(self.pixels, self.plain, x, y, o.color, o.alpha or 1, o.width,
-            o.dash or 0, box[1], box[2], box[3], box[4])
+  raw.lines(self.pixels, self.mask, self.plain, x, y, o.color, o.alpha or 1,
+            o.width, o.dash or 0, box[1], box[2], box[3], box[4])
 end
 
 function Canvas:marks(x, y, o, box)
-  raw.marks(self.pixels, self.plain, x, y, o.color, o.alpha or 1, o.radius,
-            o.shape, box[1], box[2], box[3], box[4])
+  raw.marks(self.pixels, self.mask, self.plain, x, y, o.color, o.alpha or 1,
+            o.radius, o.shape, box[1], box[2], box[3], box[4])
 end
 
 -- u8 (h, w, 3) over a rectangle, cut off by a box if there is one.

@@ -11,7 +11,7 @@ local data = {}
 
 -- Numbers beyond this are gaps, as what is not finite: spans stay finite.
 data.far = 1e300
-data.side_max = 16384
+data.side_max, data.pixels_max = 16384, 100 * 1000000
 data.points_max = 1 << 26
 
 local function described(v)
@@ -111,7 +111,7 @@ function data.text(what, v)
   end
   v = tostring(v):gsub("[%c\127]", " ")
   if not utf8.len(v) then v = v:gsub("[\128-\255]", "?") end
-  v = v:gsub("\u{c2}[\128-\159]", " ")
+  v = v:gsub("\xc2[\x80-\x9f]", " ")
   if #v > 1000 then v = v:sub(1, utf8.offset(v, 0, 1000) - 1) .. ".." end
   return v
 end

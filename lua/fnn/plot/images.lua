@@ -84,28 +84,34 @@ function images.images(given)
   }
 end
 
--- How many lines of text are under an image, and how wide they are.
+-- How many lines of text are under the images of each row, and how wide the
+-- widest is.
 local function text_room(c, p)
-  local widest, lines = 0, 0
-  for _, t in ipairs(p.captions) do
+  local widest, lines = 0, {}
+  for i, t in ipairs(p.captions) do
     widest = max(widest, c:text_width(t.label, text_size, t.wrong),
                  c:text_width(t.second, text_size))
-    lines = max(lines, t.second ~= "" and 2 or t.label ~= "" and 1 or 0)
+    local row = (i - 1) // p.columns + 1
+    lines[row] = max(lines[row] or 0, t.second ~= "" and 2 or
+                                      t.label ~= "" and 1 or 0)
   end
   return min(widest, 160), lines
 end
 
--- How many pixels the cells take, of images k times their size.
+-- Where the rows are, and how many pixels all take, of images k times their
+-- size.
 local function layout(c, p, k)
   local widest, lines = text_room(c, p)
-  local h, w = p.images:size(2) * k, p.images:size(3) * k
-  local l = { k = k, w = floor(w), h = floor(h) }
-  l.cell_w = ceil(max(w + 2 * frame, widest))
-  l.text_h = lines * axes.line(text_size) + (lines > 0 and 2 or 0)
-  l.cell_h = l.h + 2 * frame + l.text_h
-  l.top = gap + (p.title ~= "" and axes.line(axes.size.title) or 0)
-  l.width = gap + p.columns * (l.cell_w + gap)
-  l.height = l.top + ceil(#p.images / p.columns) * (l.cell_h + gap)
+  local l = { w = floor(p.images:size(3) * k), h = floor(p.images:size(2) * k),
+              tops = {} }
+  l.cell_w = ceil(max(l.w + 2 * frame, widest))
+  local y = gap + (p.title ~= "" and axes.line(axes.size.title) or 0)
+  for row, n in ipairs(lines) do
+    l.tops[row] = y
+    y = y + l.h + 2 * frame + (n > 0 and n * axes.line(text_size) + 2 or 0) +
+        gap
+  end
+  l.width, l.height = gap + p.columns * (l.cell_w + gap), y
   return l
 end
 
@@ -153,7 +159,7 @@ function images.draw(p, c, x, y, w, h)
   axes.title(c, x + gap, y + gap, w - 2 * gap, p.title)
   for i = 0, #p.images - 1 do
     draw_cell(c, l, x + gap + i % p.columns * (l.cell_w + gap),
-              y + l.top + i // p.columns * (l.cell_h + gap),
+              y + l.tops[i // p.columns + 1],
               p.images[i + 1], p.captions[i + 1])
   end
 end

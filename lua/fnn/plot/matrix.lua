@@ -144,7 +144,7 @@ local function cell_size(c, p)
     end
     side = max(side, cell_text + 10)
   end
-  return side
+  return side >= 3 and floor(side) or side
 end
 
 local function bar_room(c, p)
@@ -172,7 +172,6 @@ function matrix.size(p, inside, c)
   if p.frame.x.names then
     local side = cell_size(c, p)
     wide, tall = side * p.matrix:size(2), side * p.matrix:size(1)
-    if side >= 3 then wide, tall = ceil(wide), ceil(tall) end
   end
   local w, h = around(c, p, wide, tall)
   local title = c:text_width(p.frame.title, axes.size.title, true)

@@ -7,7 +7,8 @@ local ticks = load "plot/ticks"
 local xy = load "plot/xy"
 
 local raise, check = options.raise, options.check
-local ceil, floor, max, min = math.ceil, math.floor, math.max, math.min
+local abs, ceil, floor = math.abs, math.ceil, math.floor
+local max, min = math.max, math.min
 local ipairs, type = ipairs, type
 
 local points = {}
@@ -85,9 +86,8 @@ local bins_max = 10000
 -- Edges of equal bins: so many, or about 2 n^(1/3) (Rice's rule; steps are
 -- rounded up by 1.4 on the mean) that end at round numbers.
 local function edges_of(bins, lo, hi, n)
-  if hi <= lo then
-    local d = max(math.abs(lo) * 0.1, 1e-290)
-    if lo == 0 then d = 0.5 end
+  if hi - lo <= max(1e-12 * max(abs(lo), abs(hi)), 1e-304) then
+    local d = lo == 0 and 0.5 or max(abs(lo) * 0.1, 1e-304)
     return lo - d, hi + d, bins or 1
   end
   if bins then return lo, hi, bins end

@@ -166,7 +166,7 @@ return function(part, file, opts, draw)
                          "iterm")
   local color = choice("color", o.color, colors_of(tty), "256", "true")
   local text
-  if picture and rawget(fnn.io, "encode_png") then
+  if picture then
     text = (picture == "kitty" and kitty or iterm)(fnn.io.encode_png(draw()),
                                                    given)
   else

@@ -16,6 +16,11 @@ local ipairs = ipairs
 
 local letters = "abcdefghijklmnopqrstuvwxyz"
 local point_letters = "ox+*#%@&"
+-- Black is the one color that a dark terminal cannot show.
+local function front_of(s, color)
+  return color and s.color ~= 0 and s.color or nil
+end
+
 local blocks = { [0] = " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" }
 
 -- The letter of the i-th series where there is no color; nil for the only one.
@@ -50,11 +55,17 @@ local function write_legend(screen, p, list, y, color)
     local s = p.series[e.i]
     local sign = not color and letter_of(p, e.i) or
                  s.kind == "marks" and "•" or s.kind == "bars" and "█" or "━"
-    screen:put(e.x, y + e.line - 1, sign, color and s.color)
+    screen:put(e.x, y + e.line - 1, sign, front_of(s, color))
     if color and s.kind == "line" then
-      screen:put(e.x + 1, y + e.line - 1, sign, s.color)
+      screen:put(e.x + 1, y + e.line - 1, sign, front_of(s, color))
     end
     screen:write(e.x + 3, y + e.line - 1, e.text)
+  end
+end
+
+local function has_lines(p)
+  for _, s in ipairs(p.series) do
+    if s.kind == "line" then return true end
   end
 end
 
@@ -74,10 +85,10 @@ local function layout(p, width, height, color)
   local widest = 0
   for _, t in ipairs(l.ymarks) do widest = max(widest, #t.label) end
   l.left = widest + 3  -- the column after the axis
-  l.margin = not color and p.kind == "lines" and #p.series > 1 and
+  l.margin = not color and has_lines(p) and #p.series > 1 and
              min(#p.series, 4) + 1 or 0
   l.columns = max(4, width - l.left + 1 - l.margin)
-  l.xmarks = ticks.of(f.x, max(1, l.columns / 11))
+  l.xmarks = ticks.of(f.x, max(1, l.columns / 9))
   l.height = l.top + l.lines + 1 + (f.xlabel ~= "" and 1 or 0)
   return l
 end
@@ -176,7 +187,7 @@ local function put_blocks(screen, p, l, s, color)
     for line = l.lines, 1, -1 do
       if eighths <= 0 then break end
       screen:put(l.left + x - 1, l.top + line - 1, blocks[min(8, eighths)],
-                 color and s.color)
+                 front_of(s, color))
       eighths = eighths - 8
     end
   end
@@ -194,7 +205,7 @@ local function put_series(screen, p, l, i, masks, color)
     x, y = dots_of(p, l, s.x, s.y)
   end
   raw.dots(set, s.kind ~= "marks", x, y)
-  put_cells(screen, l, set, masks, color and s.color,
+  put_cells(screen, l, set, masks, front_of(s, color),
             s.kind == "marks" and letter or nil)
   if letter and s.kind ~= "marks" and l.margin > 0 then
     mark_end(screen, l, last_line(l, x, y), letter)

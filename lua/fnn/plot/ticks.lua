@@ -28,7 +28,7 @@ end
 function ticks.step(span, count)
   local raw = span / max(count, 1)
   local e = exponent(raw)
-  local m = raw / times(1, e)
+  local m = raw / times(1, e) - 1e-6  -- what rounding adds is no step more
   if m > 5 then return 1, e + 1 end
   return m > 2 and 5 or m > 1 and 2 or 1, e
 end
@@ -142,12 +142,17 @@ function ticks.log(lo, hi, count)
   return list, within(minor, lo, hi)
 end
 
--- The marks of a scale: places from 0 to 1 with labels, and small ones.
+-- The marks of a scale, about count of them and two at least where there can
+-- be: places from 0 to 1 with labels, and places of small ones.
 function ticks.of(scale, count)
   local lo, span = scale.lo, scale.hi - scale.lo
   local list, minor
-  if scale.log then list, minor = ticks.log(lo, scale.hi, count)
-  else list, minor = ticks.linear(lo, scale.hi, count, scale.whole), {} end
+  for _ = 1, 3 do
+    if scale.log then list, minor = ticks.log(lo, scale.hi, count)
+    else list, minor = ticks.linear(lo, scale.hi, count, scale.whole), {} end
+    if #list >= 2 then break end
+    count = 2 * count
+  end
   for _, t in ipairs(list) do t.place = (t.at - lo) / span end
   for i, at in ipairs(minor) do minor[i] = (at - lo) / span end
   return list, minor

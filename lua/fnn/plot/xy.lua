@@ -28,10 +28,10 @@ xy.numbers = numbers
 -- =======================================================
 
 local series_defaults = { x = false, y = false, label = false, color = false,
-                          width = 0, dash = false, shape = false, size = 0,
-                          alpha = 1.0 }
+                          line = false, width = 0, dash = false,
+                          shape = false, size = 0, alpha = 1.0 }
 local series_types = { x = "any", y = "any", label = "any", color = "any",
-                       dash = "boolean", shape = "string" }
+                       line = "boolean", dash = "boolean", shape = "string" }
 
 local function positive(what, v, most)
   if not (v >= 0 and v <= most) then
@@ -45,9 +45,10 @@ local function counted(n) return fnn.arange(1, n + 1, cpu) end
 -- One series: numbers, a tensor, { x =, y = }; of points also (n, 2).
 local function read_series(op, i, v, defaults)
   local what = ("%s: series %d"):format(op, i)
-  local s = {}
+  local s, line = {}, defaults.kind == "line"
   if type(v) == "table" and #v == 0 and next(v) ~= nil then
     s = check(what, v, series_defaults, series_types)
+    if v.line ~= nil then line = v.line end
     if not s.y then raise("%s: it has no y", what) end
     s.y = data.numbers(what .. ": y", s.y)
     s.x = s.x and data.numbers(what .. ": x", s.x) or counted(#s.y)
@@ -64,10 +65,10 @@ local function read_series(op, i, v, defaults)
   end
   s.text = data.text(what .. ": label", s.label)
   s.color = s.color and colors.parse(what, s.color) or colors.series(i)
-  s.kind = defaults.kind
+  s.kind = line and "line" or "marks"
   s.line = s.width and s.width ~= 0 and positive(what .. ": width", s.width,
                                                  100) or 2
-  s.dash = (s.dash or i > colors.count and not s.dash) and 7 or nil
+  s.dash = (s.dash or i > colors.count) and 7 or nil
   s.alpha = positive(what .. ": alpha", s.alpha or 1, 1)
   s.radius = s.size and s.size ~= 0 and positive(what .. ": size", s.size,
                                                  100) or 3
@@ -78,7 +79,7 @@ local function read_series(op, i, v, defaults)
       raise("%s: unknown shape '%s' (there are %s)", what, s.shape,
             table.concat(shapes, ", "))
     end
-  elseif defaults.points then
+  elseif not line then
     s.shape = shapes[(i - 1) % #shapes + 1]
   end
   return s

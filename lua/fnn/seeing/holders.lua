@@ -2,7 +2,8 @@
 --
 -- Nothing is counted while a program runs.  When asked, what nothing reaches is
 -- collected, all that Lua reaches is walked through, and all graphs from there;
--- each storage goes to the first that claims it: weights, gradients, optimizers, buffers, graphs, variables.
+-- each storage goes to the first that claims it: weights, gradients, states of
+-- optimizers, buffers, graphs, variables.
 
 local fnn, load, internals = ...
 local text = load "seeing/text"
