@@ -47,13 +47,6 @@ static int new_appender (lua_State *L) {
   return 2;
 }
 
-/* make_folder(path): with those above it, where they are not there */
-static int make_folder (lua_State *L) {
-  const char *path = luaL_checkstring(L, 1);
-  guard(L, folder_make(path));
-  return 0;
-}
-
 static int string_crc32c (lua_State *L) {
   size_t n;
   const char *s = luaL_checklstring(L, 1, &n);
@@ -80,9 +73,11 @@ static int writer (lua_State *L) {
 }
 
 static const luaL_Reg functions[] = {
-  { "appender", new_appender }, { "make_folder", make_folder },
-  { "crc32c", string_crc32c },  { "now", now },
-  { "writer", writer },         { NULL, NULL },
+  { "appender", new_appender },
+  { "crc32c", string_crc32c },
+  { "now", now },
+  { "writer", writer },
+  { NULL, NULL },
 };
 
 void add_log (lua_State *L) { addfunctions(L, functions); }

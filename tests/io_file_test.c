@@ -233,8 +233,8 @@ TEST(appending_says_what_is_wrong) {
          (void *)path);
   throws(FNN_EFILE, ": is a directory", append_to, folder);
   assert_true(fcntl(0, F_GETFD) >= 0); /* nobody else's file was closed */
-  throws(FNN_EFILE, "there: is no folder", make_folder, (void *)path);
-  throws(FNN_EFILE, "cannot make: No such file", make_folder, (void *)"");
+  throws(FNN_EFILE, "cannot make the folder: Not a directory", make_folder,
+         (void *)path);
 }
 
 /* What fits of a piece is taken away again. */

@@ -83,18 +83,17 @@ end
 local function follow (source, given)
   local next_of, known, done = source_of(source)
   local what, total = options_of(given, known)
-  local begun, ended = false, false
+  local begun, told = false, false  -- told: the bar is this loop's
 
   local function show ()
     local all = total and done <= total and total or 0
-    ended = done > 0 and done == all
+    told = done ~= all
     report(what, done, all)
   end
 
   local function finish ()
-    if ended or done == 0 then return end
-    ended = true
-    report(what, done, done)
+    if told then report("", 0) end
+    told = false
   end
 
   local function pass (first, ...)

@@ -387,9 +387,10 @@ describe("a log", function()
     fails("all: expected a list of logs, got a table", fnn.log.all, {})
     fails("all: expected a log, got a number", fnn.log.all, { 1 })
     local file = shell.write ""
-    fails(file .. ": is no folder", fnn.log.tensorboard, file)
-    fails(file .. "/x: cannot make: Not a directory", fnn.log.jsonl,
-          file .. "/x/y.jsonl")
+    fails(file .. ": cannot make the folder: Not a directory",
+          fnn.log.tensorboard, file)
+    fails(file .. "/x/: cannot make the folder: Not a directory",
+          fnn.log.jsonl, file .. "/x/y.jsonl")
   end)
 
   it("refuses what comes after close, which may be twice", function()
