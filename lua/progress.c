@@ -1,5 +1,6 @@
 /* progress.c - long work on stderr: a bar at a terminal, elsewhere now and
-** then a line.  Work that is soon done shows nothing. */
+** then a line, as what reads a file or a pipe keeps it all.  Work that is soon
+** done shows nothing. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +12,6 @@
 
 #include "program.h"
 
-<<<<<<< HEAD
 /* Seconds: before the bar appears, between two of its pictures; where there is
 ** no terminal, at least and at most between two lines. */
 #define PATIENCE 0.3
@@ -19,26 +19,13 @@
 #define LINE 10.0
 #define SILENCE 600.0
 #define SHARES 20 /* there, lines of work whose end is known: each 5 % */
-=======
-/* Seconds: before the bar appears, between two of its pictures, and between
-** two lines where there is no terminal: those are also a share of the work
-** apart, so that a log of a long run stays short. */
-#define PATIENCE 0.3
-#define FRAME 0.1
-#define LINE 10.0
-#define SHARE 0.1
->>>>>>> cli
 
 static struct Bar {
   char what[64];
   double start;        /* when the work began */
   double drawn;        /* when it was last shown */
   int64_t first, last; /* steps: the one seen first, the one seen last */
-<<<<<<< HEAD
   int share;           /* how many of the SHARES were done at the last line */
-=======
-  int64_t told;        /* the one that was last shown */
->>>>>>> cli
   bool shown;
 } bar;
 
@@ -107,7 +94,26 @@ static void draw_bar (int64_t step, int64_t total, double t) {
 static void draw_line (int64_t step, int64_t total, double t) {
   char facts[128];
   write_facts(facts, sizeof facts, step, total, t);
-  fprintf(stderr, "%s: %s\n", bar.what, facts);
+  fprintf(stderr, "%s:", bar.what);
+  if (total > 0)
+    fprintf(stderr, " %3d%%", (int)(100 * (double)step / (double)total));
+  fprintf(stderr, " %s\n", facts);
+}
+
+static int share_of (int64_t step, int64_t total) {
+  return total > 0 ? (int)(SHARES * (double)step / (double)total) : 0;
+}
+
+/* Whether it is time for a line, since seconds after the last, t after the
+** beginning: where the end is unknown the pauses grow with the work. */
+static bool line_due (int64_t step, int64_t total, double since, double t) {
+  if (since < LINE) return false;
+  if (since >= SILENCE) return true;
+  return total > 0 ? share_of(step, total) > bar.share : since >= t / 4;
+}
+
+static bool bar_due (double since) {
+  return since >= (bar.shown ? FRAME : PATIENCE);
 }
 
 void progress_end (void) {
@@ -134,24 +140,16 @@ bool progress_show (void *ud, const char *what, int64_t step, int64_t total) {
   if (strncmp(bar.what, what, sizeof bar.what - 1) != 0 || step < bar.last)
     begin(what, step, t);
   bar.last = step;
-<<<<<<< HEAD
   double since = t - bar.drawn;
   bool due =
       terminal ? bar_due(since) : line_due(step, total, since, t - bar.start);
   if (due || (last && bar.shown)) {
-=======
-  if (is_due(terminal, step, total, t) || (last && bar.shown)) {
->>>>>>> cli
     if (terminal) draw_bar(step, total, t - bar.start);
     else draw_line(step, total, t - bar.start);
     fflush(stderr);
     bar.shown = true;
     bar.drawn = t;
-<<<<<<< HEAD
     bar.share = share_of(step, total);
-=======
-    bar.told = step;
->>>>>>> cli
   }
   if (last) progress_end();
   return false;

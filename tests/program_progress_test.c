@@ -136,7 +136,6 @@ static void is_silent_in_a_pipe_at_first (void **state) {
   close(ends[0]);
 }
 
-<<<<<<< HEAD
 /* What is written of work that takes n times pause seconds, on a clock that
 ** the test sets. */
 static const char *piped (int n, int64_t total, double pause) {
@@ -181,30 +180,6 @@ static void writes_lines_elsewhere (void **state) {
   /* No end in sight: fewer and fewer. */
   int n = lines_of(piped(3600, 0, 1));
   assert_true(n > 10 && n < 30);
-=======
-/* A minute a step: a line for each tenth of the work. */
-static void is_short_in_a_pipe (void **state) {
-  int ends[2], lines = 0;
-  (void)state;
-  assert_int_equal(pipe(ends), 0);
-  int terminal = dup(STDERR_FILENO);
-  dup2(ends[1], STDERR_FILENO);
-  for (int i = 1; i <= 100; i++) {
-    bar.drawn -= 60;
-    progress_show(NULL, "long", i, 100);
-  }
-  dup2(terminal, STDERR_FILENO);
-  close(terminal);
-  close(ends[1]);
-  ssize_t n = read(ends[0], text, sizeof text - 1);
-  close(ends[0]);
-  assert_true(n > 0);
-  text[n] = '\0';
-  for (const char *s = text; *s; s++) lines += *s == '\n';
-  assert_int_equal(lines, 10);
-  assert_int_equal(strncmp(text, "long: 11/100  ", 14), 0);
-  assert_non_null(strstr(text, "\nlong: 100/100  "));
->>>>>>> cli
 }
 
 static void ends_without_words (void **state) {
@@ -226,11 +201,7 @@ int main (void) {
     cmocka_unit_test(starts_again_with_other_work),
     cmocka_unit_test(has_no_colour_when_asked),
     cmocka_unit_test(is_silent_in_a_pipe_at_first),
-<<<<<<< HEAD
     cmocka_unit_test(writes_lines_elsewhere),
-=======
-    cmocka_unit_test(is_short_in_a_pipe),
->>>>>>> cli
     cmocka_unit_test(ends_without_words),
   };
   return cmocka_run_group_tests_name("program_progress", tests, open_terminal,

@@ -89,19 +89,11 @@ fnn.threads(n?: integer) -> integer
 fnn.progress(what: string|any, step?: integer|string|table, total?: integer)
     -> function
   Tells whoever watches how far long work has come: the name of the work, how
-<<<<<<< HEAD
   many steps are done and, if it is known, of how many. Raises when it is to
   stop. The program shows a bar on stderr where that is a terminal, and
   elsewhere a line now and then; of work that is soon done it shows nothing.
   Work ends at its last step; where that is not known, fnn.progress("", 0) ends
   it.
-=======
-  many steps are done and, if it is known, of how many; the program shows a bar
-  with the rate and the time that is left, and where stderr is no terminal a
-  line for each tenth of the work, but not more than one in 10 s. Work ends at
-  its last step; where that is not known, fnn.progress("", 0) ends it. Raises
-  when it is to stop.
->>>>>>> cli
 
   Of a loop it keeps count itself: `for x, y in fnn.progress(loader, "epoch
   1")`. It takes a loader, a list or a tensor (`for i, v in`), an iterator
