@@ -706,7 +706,6 @@ void device_missing (const char *why);
 
 fnn_Cancel *cancel_retain (fnn_Cancel *t); /* fnn_cancel_free gives it back */
 bool cancel_is_set (const fnn_Cancel *t);
-/* Armed, the next fnn_cancel asks it and does not set it; take forgets it. */
 void cancel_arm (fnn_Cancel *t, bool on) LENT(cancel_arm);
 bool cancel_is_asked (const fnn_Cancel *t) LENT(cancel_is_asked);
 bool cancel_take (fnn_Cancel *t) LENT(cancel_take);
