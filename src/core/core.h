@@ -592,8 +592,7 @@ typedef struct ResizeAxis {
   double scale;
 } ResizeAxis;
 
-/* Of planes as in Pooling.  antialias: a smaller image's pixels are means of
-** all that they cover.  back: y and x are gradients, of in and out. */
+/* Of planes as in Pooling.  back: y and x are gradients, of in and out. */
 typedef struct Resize {
   int64_t planes, channels;
   ResizeAxis h, w;
