@@ -32,6 +32,7 @@ end
 local functions = coverage.words "cat stack einsum record"
 local others = coverage.words [[
   Function Generator Network Param arange autocast autocast_dtype
+  checkpoints on_interrupt
   best_device cli default_device default_generator detect_anomaly devices
   empty_cache enable_grad evaluate eye clock fit fmt full grad gradcheck
   graph_step is_grad_enabled is_tensor kaiming linspace load_training
