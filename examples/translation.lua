@@ -55,7 +55,7 @@ local function ids_in(s, pattern, length)
 end
 
 -- Numbers of all lengths, and batches of ids: of their figures, and of what
--- they are spelled.  One in ten of those from 100 on is kept for the test alone.
+-- they are spelled.  Of those from 100 on one in ten is for the test alone.
 local function draw(count, for_test)
   local numbers, x, y = {}, {}, {}
   while #x < count do
