@@ -206,14 +206,10 @@ static int make_namespace (lua_State *L) {
 }
 
 static const luaL_Reg internal_functions[] = {
-  { "nearest", nearest },
-  { "getenv", get_variable },
-  { "global", get_global },
-  { "namespace", make_namespace },
-  { "version", tensor_version },
-  { "tell", host_info },
-  { "warn", host_warning },
-  { NULL, NULL },
+  { "nearest", nearest },        { "getenv", get_variable },
+  { "global", get_global },      { "namespace", make_namespace },
+  { "version", tensor_version }, { "tell", host_info },
+  { "warn", host_warning },      { NULL, NULL },
 };
 
 static void push_internals (lua_State *L) {

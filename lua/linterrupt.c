@@ -67,7 +67,8 @@ static int on_interrupt (lua_State *L) {
   if (!lua_isfunction(L, 1) && (lua_isnone(L, 1) || !lua_isnil(L, 1)))
     return raise_error(L, "on_interrupt: expected a function or nil, got %s",
                        push_type_name(L, 1));
-  if (lib->context == NULL) return luaL_error(L, "fnn is closed in this state");
+  if (lib->context == NULL)
+    return luaL_error(L, "fnn is closed in this state");
   lua_settop(L, 1);
   if (lua_isnil(L, 1)) cancel_arm(lib->context->cancel, false);
   interrupt_call(L, lib);

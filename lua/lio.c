@@ -119,8 +119,7 @@ static int metadata (lua_State *L, int i, const char ***keys,
   n = 0;
   lua_pushnil(L);
   while (lua_next(L, i)) {
-    insert_pair(*keys, *values, n++, lua_tostring(L, -2),
-                lua_tostring(L, -1));
+    insert_pair(*keys, *values, n++, lua_tostring(L, -2), lua_tostring(L, -1));
     lua_pop(L, 1);
   }
   return n;

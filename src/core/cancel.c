@@ -60,7 +60,8 @@ bool cancel_is_asked (const fnn_Cancel *t) {
 
 bool cancel_take (fnn_Cancel *t) {
   return atomic_fetch_and_explicit(&t->state, ~(unsigned)ASKED,
-                                   memory_order_acquire) & ASKED;
+                                   memory_order_acquire) &
+         ASKED;
 }
 
 fnn_Cancel *fnn_cancel_token (fnn_Context *c) { return c->cancel; }
