@@ -703,13 +703,7 @@ void device_missing (const char *why);
 ** =======================================================
 */
 
-fnn_Cancel *cancel_retain (fnn_Cancel *t); /* fnn_cancel_free gives it back */
-bool cancel_is_set (const fnn_Cancel *t);
-void cancel_arm (fnn_Cancel *t, bool on) LENT(cancel_arm);
-bool cancel_is_asked (const fnn_Cancel *t) LENT(cancel_is_asked);
-bool cancel_take (fnn_Cancel *t) LENT(cancel_take);
-/* Clears the current context's token and throws FNN_ECANCEL. */
-FNN_NORETURN void cancel_throw (void);
+#include "cancel.h"
 
 /* Runs f(ud, task, worker) for task 0 .. n-1 on the pool; worker < the
 ** count that threads_width tells.  Returns when all are done.  f must not
