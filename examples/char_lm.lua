@@ -175,6 +175,7 @@ while run.step < o.steps and not stop do
   end
 end
 if checkpoints then checkpoints:save(run) end
+fnn.on_interrupt(nil)
 if run.step < o.steps then
   print(("stopped after step %d%s"):format(
     run.step, checkpoints and ": the same command goes on" or ""))

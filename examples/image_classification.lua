@@ -54,7 +54,7 @@ end
 
 local function draw_all (folder, count)
   for _, name in ipairs { "circle", "cross", "square", "triangle" } do
-    os.execute(("mkdir -p '%s/%s'"):format(folder, name))
+    fnn.io.make_folder(folder .. "/" .. name)
     for i = 1, count do
       fnn.io.write_png(("%s/%s/%03d.png"):format(folder, name, i),
                        draw(shapes[name]))

@@ -4274,6 +4274,10 @@ function fnn.io.read_text(path) end
 ---@param text string
 function fnn.io.write_text(path, text) end
 
+---Makes a folder, and those it is in; one that is there is left as it is.
+---@param path string
+function fnn.io.make_folder(path) end
+
 ---Whether there is a file that may be read.
 ---@param path string
 ---@return boolean

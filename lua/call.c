@@ -17,6 +17,8 @@ static const char *caller = "fnn";
 static lua_State *volatile running;
 static fnn_Cancel *volatile token;
 static volatile sig_atomic_t interrupted; /* and perhaps not yet noticed */
+static volatile sig_atomic_t signalled;   /* in this call */
+static bool broken_off;                   /* the last call, by that */
 
 /* The hook of the script that ours takes the place of. */
 static struct {
@@ -86,9 +88,19 @@ static void interrupt (int signal_number) {
   lua_sethook(running, stop,
               LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT, 1);
   if (token != NULL) fnn_cancel(token);
-  interrupted = 1;
+  interrupted = signalled = 1;
   errno = kept;
 }
+
+/* Whether the error on the top is an interrupt's, and not one of a script that
+** caught it and went on: by what the hook and the engine say. */
+static bool is_interrupt (lua_State *L) {
+  const char *text = signalled ? lua_tostring(L, -1) : NULL;
+  return text != NULL && (strstr(text, "interrupted!") != NULL ||
+                          strstr(text, "cancelled") != NULL);
+}
+
+bool call_interrupted (void) { return broken_off; }
 
 int call_run (lua_State *L, int n, int results) {
   int base = lua_gettop(L) - n;
@@ -99,10 +111,12 @@ int call_run (lua_State *L, int n, int results) {
   memset(&action, 0, sizeof action);
   action.sa_handler = interrupt;
   running = L;
+  signalled = 0;
   sigaction(SIGINT, &action, &old);
   int status = lua_pcall(L, n, results, base);
   sigaction(SIGINT, &old, NULL);
   running = outer;
+  broken_off = status != LUA_OK && is_interrupt(L);
   if (interrupted) { /* too late for this call, and not meant for the next */
     interrupted = 0;
     if (lua_gethook(L) == stop) restore_hook(L);

@@ -2,7 +2,8 @@
 ** hand.
 **
 ** What section 7 of Lua's manual says of lua holds here, options, the table
-** arg, LUA_INIT and exit codes included; long options are fnn's own.  A first
+** arg, LUA_INIT and exit codes included, but for 130 after an interrupt, as of
+** a program that the signal ends; long options are fnn's own.  A first
 ** argument that is the name of a tool (an embedded fnn/tools/NAME.lua) runs
 ** the tool, unless there is a file of that name. */
 
@@ -166,6 +167,8 @@ static int protected_main (lua_State *L) {
   return 1;
 }
 
+enum { EXIT_INTERRUPTED = 130 };
+
 int main (int argc, char **argv) {
   const char *program = argc > 0 && argv[0][0] != '\0' ? argv[0] : "fnn";
   Options o = { .script = argc };
@@ -192,5 +195,6 @@ int main (int argc, char **argv) {
   bool well = lua_toboolean(L, -1);
   call_report(L, status);
   lua_close(L);
-  return status == LUA_OK && well ? EXIT_SUCCESS : EXIT_FAILURE;
+  if (status == LUA_OK && well) return EXIT_SUCCESS;
+  return call_interrupted() ? EXIT_INTERRUPTED : EXIT_FAILURE;
 }

@@ -23,6 +23,7 @@ static int write_text (lua_State *L) {
   return 0;
 }
 
+/* io.make_folder(path) */
 static int make_folder (lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
   guard(L, folder_make(path));
@@ -55,18 +56,18 @@ static int remove_file (lua_State *L) {
 }
 
 void push_folder (lua_State *L) {
-  static const luaL_Reg folder[] = { { "make", make_folder },
-                                     { "names", list_folder },
+  static const luaL_Reg folder[] = { { "names", list_folder },
                                      { "sweep", sweep_folder },
                                      { "remove", remove_file },
                                      { NULL, NULL } };
-  lua_createtable(L, 0, 4);
+  lua_createtable(L, 0, 3);
   addfunctions(L, folder);
 }
 
 static const luaL_Reg functions[] = {
   { "read_text", read_text },
   { "write_text", write_text },
+  { "make_folder", make_folder },
   { NULL, NULL },
 };
 

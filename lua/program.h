@@ -32,6 +32,9 @@ const char *call_name (const char *name);
 ** of an error; SIGINT raises one.  Returns a status of lua_pcall. */
 int call_run (lua_State *L, int n, int results);
 
+/* Whether an interrupt was the error of the last call_run. */
+bool call_interrupted (void);
+
 /* Prints the error on the stack's top, and pops it, unless status is LUA_OK.
 ** Returns status. */
 int call_report (lua_State *L, int status);

@@ -4,7 +4,7 @@
 -- step-000001200.safetensors.  What makes one the best is a plain value in it,
 -- so that a new process finds out what is there from the files alone.
 
-local _, load, internals = ...
+local fnn, load, internals = ...
 local module = load "nn/module"
 local training = load "training"
 local folder = internals.folder
@@ -154,6 +154,11 @@ end
 function Checkpoints:save (state, values)
   local all = merged(state, values)
   check_step(self, all.step)
+  local rank = self._metric and all[self._metric]
+  if rank and not math_type(rank) then
+    raise("checkpoints: save: '%s', which makes the best: expected a number, "
+          .. "got %s", self._metric, described(rank))
+  end
   local entry = { step = all.step, path = path_of(self, all.step),
                   values = {} }
   training.save_training(entry.path, all)
@@ -216,7 +221,7 @@ end
 local function checkpoints (path, options)
   local o = module.options("checkpoints", options, defaults)
   check(path, o)
-  folder.make(path)
+  fnn.io.make_folder(path)
   folder.sweep(path)
   local self = setmetatable({ _folder = path, _keep = o.keep, _mode = o.mode,
                               _metric = o.best, _damaged = false },

@@ -140,7 +140,7 @@ local function decode_number (s, at)
   local text, behind = match(s, "^(-?%d+%.?%d*[eE]?[+-]?%d*)()", at)
   local v = text and not find(text, "^-?0%d") and tonumber(text)
   if not v then fail(s, at, "a value") end
-  return find(text, "[.eE]") and v + 0.0 or tointeger(v) or v, behind
+  return find(text, "[.eE]") and v or tointeger(v) or v, behind
 end
 
 local decode

@@ -9,7 +9,9 @@
 --                    entries = { model = { kind = "state", values = {..} },
 --                                loader = { kind = "state", plain = {..} },
 --                                step = { kind = "value", value = 1200 },
---                                loss = { kind = "value", number = "nan" } } }
+--                                loss = { kind = "value",
+--                                         value = { ["fnn.number"] = "nan" }
+--                                       } } }
 --
 -- Tensors are written one after the other and never gathered.  Loading checks
 -- every entry before it changes one.  An object of a script's own, whose
@@ -64,13 +66,47 @@ local function names_of (t)
 end
 
 -- {======================================================
+-- Numbers that JSON has not are tables with their name
+-- =======================================================
+
+local number_key = "fnn.number"
+local odd_numbers = { nan = 0 / 0, inf = huge, ["-inf"] = -huge }
+
+local function each (t, f, depth)
+  if depth > 100 then raise "tables nested too deep" end
+  local out = {}
+  for name, v in pairs(t) do out[name] = f(v, depth + 1) end
+  return out
+end
+
+local function packed (v, depth)
+  if type(v) == "table" then return each(v, packed, depth) end
+  if math_type(v) ~= "float" or v - v == 0 then return v end
+  return { [number_key] = v ~= v and "nan" or v > 0 and "inf" or "-inf" }
+end
+
+local function unpacked (v, depth)
+  if type(v) ~= "table" then return v end
+  local name = v[number_key]
+  if name ~= nil then return odd_numbers[name] end
+  return each(v, unpacked, depth)
+end
+
+-- }======================================================
+
+-- {======================================================
 -- Out
 -- =======================================================
 
 -- Adds the tensors of a state_dict to the list; returns what else is kept.
 -- One without names, of a scheduler, has no tensors.
-local function dict_of (v)
-  if method(v, "state_dict") then return v:state_dict() end
+local function dict_of (name, v)
+  if method(v, "state_dict") then
+    local dict = v:state_dict()
+    if type(dict) == "table" then return dict end
+    raise("save_training: '%s': its state_dict returned %s, expected a table",
+          name, described(dict))
+  end
   local epoch, batch = v:cursor()
   return { epoch = epoch, batch = batch }
 end
@@ -80,31 +116,22 @@ local function add_state (list, name, dict)
     return { kind = "state", plain = dict }
   end
   for _, part in ipairs(dict) do
+    if type(part) ~= "string" or not fnn.is_tensor(dict[part]) then
+      raise("save_training: '%s': a state_dict is a list of names and the " ..
+            "tensor of each, { 'w', w = tensor }, or has no list: got %s in it",
+            name, type(part) == "string" and
+                  "'" .. part .. "' for " .. described(dict[part]) or
+                  described(part))
+    end
     list[#list + 1] = { name .. "." .. part, dict[part] }
   end
   return { kind = "state", values = dict[values_key] }
 end
 
--- Numbers that JSON has not, by name.
-local odd_numbers = { nan = 0 / 0, inf = huge, ["-inf"] = -huge }
-
-local function add_value (v)
-  local odd = math_type(v) == "float" and
-              (v ~= v and "nan" or v == huge and "inf" or
-               v == -huge and "-inf")
-  if odd then return { kind = "value", number = odd } end
-  return { kind = "value", value = v }
-end
-
-local function value_of (entry)
-  if entry.number then return odd_numbers[entry.number] end
-  return entry.value
-end
-
 local function add (list, name, v)
   local kind = kind_of(v)
-  if kind == "state" then return add_state(list, name, dict_of(v)) end
-  if kind == "value" then return add_value(v) end
+  if kind == "state" then return add_state(list, name, dict_of(name, v)) end
+  if kind == "value" then return { kind = kind, value = v } end
   if kind == nil then
     raise("save_training: '%s': expected what has a state_dict, a generator, "
           .. "a tensor or a plain value, got %s", name, described(v))
@@ -113,7 +140,10 @@ local function add (list, name, v)
   return { kind = kind }
 end
 
-local function check_table (what, state)
+local function check (what, path, state)
+  if type(path) ~= "string" then
+    raise("%s: expected the path of a file, got %s", what, described(path))
+  end
   if type(state) ~= "table" or is_object(state) then
     raise("%s: expected a table of what is %s by name, { model = model }, " ..
           "got %s", what, what == "save_training" and "saved" or "loaded",
@@ -128,15 +158,25 @@ local function check_table (what, state)
   end
 end
 
+-- An entry without odd numbers, which JSON can hold.
+local function encodable (name, entry)
+  local ok, t = pcall(function ()
+    local all = packed(entry, 0)
+    json.encode(all)
+    return all
+  end)
+  if ok then return t end
+  raise("save_training: '%s': %s", name, gsub(t, "^[^\n:]+:%d+: ", ""))
+end
+
 local function save_training (path, state)
-  check_table("save_training", state)
+  check("save_training", path, state)
   local list, entries = {}, {}
   for _, name in ipairs(names_of(state)) do
-    entries[name] = add(list, name, state[name])
+    entries[name] = encodable(name, add(list, name, state[name]))
   end
   list[#list + 1] = { random, fnn.default_generator():state() }
-  local ok, text = pcall(json.encode, { version = version, entries = entries })
-  if not ok then raise("save_training: %s", text) end
+  local text = json.encode { version = version, entries = entries }
   io.save_safetensors(path, list, {
     ["fnn.version"] = fnn._VERSION, format = "pt", [key] = text,
   })
@@ -173,12 +213,13 @@ local function open (path)
     raise("%s: version %s of a training file (this fnn reads version %d)",
           path, tostring(t.version), version)
   end
-  for name, entry in pairs(t.entries) do
+  local entries = each(t.entries, unpacked, 0)
+  for name, entry in pairs(entries) do
     if type(name) ~= "string" or not is_entry(entry) then
       raise("%s: metadata %s: '%s' is no entry", path, key, tostring(name))
     end
   end
-  return file, t.entries
+  return file, entries
 end
 
 -- The state_dict of an entry.
@@ -328,7 +369,7 @@ local function values_of (file, entries, state)
   local values = {}
   for name, entry in pairs(entries) do
     if entry.kind == "value" then
-      values[name] = value_of(entry)
+      values[name] = entry.value
     elseif entry.kind == "tensor" and not state[name] then
       values[name] = file:read(name)
     end
@@ -339,7 +380,7 @@ end
 local function load_training (path, state, options)
   local o = module.options("load_training", options, { partial = false })
   state = state or {}
-  check_table("load_training", state)
+  check("load_training", path, state)
   local file, entries = open(path)
   check_entries(path, entries, state, o.partial)
   local values = values_of(file, entries, state)
@@ -362,7 +403,7 @@ local function plain_values (path)
   local file, entries = open(path)
   local values = {}
   for name, entry in pairs(entries) do
-    if entry.kind == "value" then values[name] = value_of(entry) end
+    if entry.kind == "value" then values[name] = entry.value end
   end
   if not file:has(random) then raise("%s: no tensor '%s'", path, random) end
   return values

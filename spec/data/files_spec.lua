@@ -262,3 +262,18 @@ describe("mnist and fashion_mnist", function ()
     assert.same({ 6000, 6000 }, { counts:min():item(), counts:max():item() })
   end)
 end)
+
+describe("io.make_folder", function ()
+  it("makes what is missing of a path, and leaves what is there", function ()
+    local top = shell.folder()
+    local path = top .. "/a b/c"
+    io.make_folder(path)
+    io.write_text(path .. "/x", "kept")
+    io.make_folder(path .. "/")
+    assert.equal("kept", io.read_text(path .. "/x"))
+    fails("x/y: cannot make the folder: Not a directory", io.make_folder,
+          path .. "/x/y")
+    fails("cannot make the folder: No such file or directory", io.make_folder,
+          "")
+  end)
+end)

@@ -140,6 +140,9 @@ describe("fnn.checkpoints", function()
     fails("'opt' is both an entry and a value", cp.save, cp, state,
           { step = 1, opt = 3 })
     fails("expected a table of what is saved", cp.save, cp, 3)
+    cp = fnn.checkpoints(folder, { best = "loss" })
+    fails("'loss', which makes the best: expected a number, got a string",
+          cp.save, cp, {}, { step = 1, loss = "0.5" })
     assert.same({}, steps_in(folder))
     fails("did you mean 'best'", fnn.checkpoints, folder, { bets = "x" })
     fails("keep: expected an integer of 1 or more", fnn.checkpoints, folder,

@@ -171,6 +171,18 @@ describe("fnn.fit's checkpoints", function()
     raises("fit: the checkpoint is of a run with accumulate = 1, this one " ..
            "has 2: resume with the same data and options", run, store,
            { accumulate = 2 })
+    local function other(o)
+      o.epochs, o.loss, o.checkpoints, o.resume = 1, nn.mse_loss, store, true
+      return fnn.fit(nn.Linear(3, 3), { x, x }, o)
+    end
+    store = new_store()
+    other { batch_size = 11, seed = 1 }
+    raises("of a run with seed = 1, this one has 2", other,
+           { batch_size = 11, seed = 2 })
+    raises("of a run with shuffle = true, this one has false", other,
+           { batch_size = 11, shuffle = false })
+    raises("of a run with batch_size = 11, this one has 12", other,
+           { batch_size = 12, seed = 1 })
     fnn.save_training(path, { model = nn.Linear(1, 1) })
     raises("no 'average' in it", run, store, {})
     raises("fit: option 'checkpoints': metric 'own' has no state_dict",

@@ -86,7 +86,7 @@ describe("fnn.on_interrupt", function ()
     ]], once)
     assert.equal("", out)
     assert.truthy(err:find "cancelled" or err:find "interrupted!")
-    assert.equal(1, code)
+    assert.equal(130, code)
   end)
 
   it("gives back what was there, which is called then", function ()
@@ -111,6 +111,21 @@ describe("fnn.on_interrupt", function ()
     ]], once)
     assert.matches("^false\t.*:%d+: enough\n$", out, err)
     assert.equal(0, code)
+  end)
+
+  it("leaves 1 as the exit code of another error that comes later", function ()
+    for _, script in ipairs {
+      [[fnn.on_interrupt(note)
+        print "ready"
+        while not stop do fnn.ones(100):sum() end]],
+      [[print "ready"
+        pcall(function() while true do fnn.ones(100):sum() end end)]],
+    } do
+      local _, err, code = interrupted(head .. script .. " error 'no room'",
+                                       once)
+      assert.matches("no room", err)
+      assert.equal(1, code)
+    end
   end)
 
   it("leaves the hooks of a script", function ()

@@ -110,6 +110,26 @@ describe("a run in a file", function()
                    message(fnn.save_training, path, { f = print }))
     assert.matches("did you mean 'partial'",
                    message(fnn.load_training, path, {}, { partal = true }))
+    assert.matches("^%S*_spec.lua:%d+: save_training: expected the path of " ..
+                   "a file, got nil", message(fnn.save_training, nil, {}))
+    assert.matches("load_training: expected the path of a file, got a table",
+                   message(fnn.load_training, {}))
+  end)
+
+  it("takes of a state_dict a table of names or of plain values", function()
+    local object = { load_state_dict = print }
+    function object.state_dict(self) return self.dict end
+    object = setmetatable({}, { __index = object })
+    for dict, why in pairs {
+      text = "'o': its state_dict returned a string, expected a table",
+      [7] = "'o': its state_dict returned a number, expected a table",
+      [{ 3, 4 }] = "'o': a state_dict is a list of names .* got a number",
+      [{ "w" }] = "'o': a state_dict is a list of names .* got 'w' for nil",
+      [{ w = fnn.ones(1) }] = "'o': json: a value that is a userdata",
+    } do
+      object.dict = dict
+      assert.matches(why, message(fnn.save_training, path, { o = object }))
+    end
   end)
 
   it("is refused when it is damaged", function()
@@ -401,6 +421,27 @@ describe("a run's numbers", function()
     assert.equal(-1 / 0, t.b)
     assert.not_equal(t.c, t.c)
     assert.equal(0.1, t.d)
+  end)
+
+  it("may be such in tables, and in states", function()
+    local function new() return optim.ReduceOnPlateau(0.1) end
+    local plateau, again = new(), new()
+    plateau:update(1 / 0)  -- a first loss that was too large for its dtype
+    fnn.save_training(path, { plateau = plateau,
+                              list = { 1.5, 0 / 0, { low = -1 / 0 } } })
+    local list = fnn.load_training(path, { plateau = again }).list
+    assert.same(plateau:state_dict(), again:state_dict())
+    assert.equal(1 / 0, again:state_dict().best)
+    assert.equal(1.5, list[1])
+    assert.not_equal(list[2], list[2])
+    assert.equal(-1 / 0, list[3].low)
+  end)
+
+  it("keep the sign of a zero", function()
+    fnn.save_training(path, { a = -0.0, b = 0.0 })
+    local t = fnn.load_training(path)
+    assert.equal(-1 / 0, 1 / t.a)
+    assert.equal(1 / 0, 1 / t.b)
   end)
 
   it("give the same bytes twice", function()

@@ -175,6 +175,33 @@ describe("load_state_dict", function ()
           from:state_dict())
   end)
 
+  it("says what is no state in what looks like one", function ()
+    local list = params()
+    local opt = optim.Adam(list)
+    local function change (f)
+      local dict = opt:state_dict()
+      f(dict, dict[".state"])
+      return dict
+    end
+    local function refused (text, f)
+      fails(text, opt.load_state_dict, opt, change(f))
+      fails(text, opt.check_state_dict, opt, change(f))
+    end
+    refused("Adam: parameter 1: expected shape (3, 4), got nil",
+            function (_, v) v.params[1] = 7 end)
+    refused("Adam: parameter 2: expected a table of values, got a number",
+            function (_, v) v.params[2].values = 7 end)
+    refused("Adam: group 1 has 2 parameters, nil in the state",
+            function (_, v) v.groups[1] = 7 end)
+    refused("Adam: group 1 has 2 parameters, nil in the state",
+            function (_, v) v.groups[1].options = 7 end)
+    refused("Adam has no place for '99999999999999999999.exp_avg'",
+            function (dict)
+      local name = "99999999999999999999.exp_avg"
+      dict[1], dict[name] = name, fnn.ones(1)
+    end)
+  end)
+
   it("refuses a file that is none", function ()
     fnn.io.save_safetensors(path, { { "0.exp_avg", fnn.ones(2) } })
     local opt = trained()

@@ -11,7 +11,6 @@
 ** safetensors.c, npy.c, idx.c, csv.c, png.c    a format each
 ** jpeg.c      JPEG images, where libjpeg is
 ** image.c     images, told by their first bytes
-** entries.c   what is in a folder
 ** draw.c      rectangles and text in images; glyphs.c the letters
 ** canvas*.c   what plots are drawn on
 **
@@ -106,7 +105,7 @@ void writer_close (Writer *w);
 
 /* Makes a folder, and those it is in, unless it is there. */
 void folder_make (const char *path) LENT(folder_make);
-/* The names in it, each with a zero behind: (n) of u8. */
+/* The names of entries_read, each with a zero behind: (n) of u8. */
 Tensor *folder_names (const char *path) LENT(folder_names);
 /* Removes the temporary files of writers that no longer live: how many. */
 int folder_sweep (const char *path) LENT(folder_sweep);

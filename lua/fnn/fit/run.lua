@@ -24,7 +24,9 @@ Place.__index = Place
 
 -- What makes another run: a checkpoint of one is not for the other.
 local function shape_of (run)
-  return { accumulate = run.o.accumulate, batches = run.source.length }
+  local shape = { accumulate = run.o.accumulate, batches = run.source.length }
+  for key, v in pairs(run.source.facts) do shape[key] = v end
+  return shape
 end
 
 local function add_tensors (dict, prefix, t)
@@ -90,7 +92,7 @@ end
 
 local function check_shape (run, saved)
   for key, v in pairs(shape_of(run)) do
-    if saved[key] and saved[key] ~= v then
+    if saved[key] ~= nil and saved[key] ~= v then
       raise("fit: the checkpoint is of a run with %s = %s, this one has %s: " ..
             "resume with the same data and options", key, tostring(saved[key]),
             tostring(v))

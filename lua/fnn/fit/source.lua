@@ -36,6 +36,17 @@ local function reading (open)
   return source
 end
 
+-- What decides which items a loader's batches have, so far as it tells.
+local function facts_of (set)
+  local facts, state = {}, method(set, "state_dict") and set:state_dict()
+  if type(state) ~= "table" then return facts end
+  for _, key in ipairs { "items", "batch_size", "shuffle", "drop_last" } do
+    facts[key] = state[key]
+  end
+  if state.shuffle then facts.seed = state.seed end
+  return facts
+end
+
 -- What has start and next, or epoch alone.
 local function walking (set)
   if not method(set, "start") or not method(set, "next") then
@@ -44,7 +55,7 @@ local function walking (set)
     return source
   end
   return {
-    length = length_of(set),
+    length = length_of(set), facts = facts_of(set),
     start = function (epoch, batch) set:start(epoch, batch) end,
     next = function () return set:next() end,
   }
@@ -99,7 +110,8 @@ end
 -- The source of what was given; batches go to the device, if any.
 local function source_of (name, set, o, shuffle, device)
   local inner = raw(name, set, o, shuffle, device)
-  local source = { start = inner.start, length = inner.length }
+  local source = { start = inner.start, length = inner.length,
+                   facts = inner.facts or {} }
   function source.next ()
     local batch = { inner.next() }
     local n = #batch

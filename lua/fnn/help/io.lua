@@ -54,6 +54,9 @@ io.read_text(path: string) -> string
 io.write_text(path: string, text: string)
   Writes a whole file.
 
+io.make_folder(path: string)
+  Makes a folder, and those it is in; one that is there is left as it is.
+
 io.is_file(path: string) -> boolean
   Whether there is a file that may be read.
 

@@ -90,7 +90,7 @@ end
 
 return function (path, resume)
   local folder, file = match(path, "^(.*/)([^/]*)$")
-  if folder then internals.folder.make(folder) end
+  if folder then fnn.io.make_folder(folder) end
   local append = open(path, resume)
   local images = gsub(file or path, "%.jsonl$", "") .. "-images"
   local sink = { name = path }
@@ -105,7 +105,7 @@ return function (path, resume)
 
   -- The pictures are files beside, which the line names.
   function sink.image (name, list, step)
-    internals.folder.make((folder or "") .. images)
+    fnn.io.make_folder((folder or "") .. images)
     local names = {}
     for i, image in ipairs(list) do
       local place = format("%s/%s-%d%s.png", images, file_part(name), step,

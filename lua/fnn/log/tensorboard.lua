@@ -98,7 +98,7 @@ local count = 0  -- files made by this state: their names differ
 
 -- A new file: TensorBoard reads those of a folder in the order of their names.
 local function open (folder)
-  internals.folder.make(folder)
+  fnn.io.make_folder(folder)
   local host, process = internals.writer()
   local path
   repeat

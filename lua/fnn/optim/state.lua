@@ -19,7 +19,7 @@ local module = load "nn/module"
 local json = load "json"
 
 local ipairs, next, pairs, pcall = ipairs, next, pairs, pcall
-local error, tostring, type = error, tostring, type
+local error, tonumber, tostring, type = error, tonumber, tostring, type
 local concat, sort = table.concat, table.sort
 local format, match = string.format, string.match
 local tointeger = math.tointeger
@@ -112,7 +112,12 @@ local function check_fits (owner, values)
           name, #values.params, #params)
   end
   for i, p in ipairs(params) do
-    local got, want = values.params[i].shape, p:shape()
+    local saved, want = values.params[i], p:shape()
+    local got = type(saved) == "table" and saved.shape or nil
+    if got and type(saved.values or {}) ~= "table" then
+      raise("load_state_dict: %s: parameter %d: expected a table of values, " ..
+            "got %s", name, i, described(saved.values))
+    end
     if type(got) ~= "table" or shape_text(got) ~= shape_text(want) then
       raise("load_state_dict: %s: parameter %d: expected shape %s, got %s",
             name, i, shape_text(want),
@@ -120,7 +125,9 @@ local function check_fits (owner, values)
     end
   end
   for i, group in ipairs(owner:groups()) do
-    local saved = values.groups[i] and values.groups[i].params
+    local its = values.groups[i]
+    local saved = type(its) == "table" and type(its.options) == "table" and
+                  its.params or nil
     if saved ~= #group.params or values.groups[i + 1] and
        not owner:groups()[i + 1] then
       raise("load_state_dict: %s: group %d has %d parameters, %s in the state",
@@ -138,7 +145,7 @@ local function tables_of (owner, dict)
   end
   for _, name in ipairs(dict) do
     local i, key = match(name, "^(%d+)%.(.+)$")
-    local t = i and tables[tointeger(i) + 1]
+    local t = i and tables[tonumber(i) + 1]
     if not t or not is_tensor(dict[name]) then
       raise("load_state_dict: %s has no place for '%s' (%s)", owner:name(),
             name, described(dict[name]))
