@@ -111,6 +111,16 @@ describe("printed colors", function()
     end
   end)
 
+  it("differ for eleven series", function()
+    local series, seen, n = {}, {}, 0
+    for i = 1, 11 do series[i] = { y = { i, i }, label = "x" .. i } end
+    for c in printed(plot.lines(series), { color = "true" })
+             :gmatch "\27%[([%d;]*;49)m━━" do
+      n, seen[c] = n + (seen[c] and 0 or 1), true
+    end
+    assert.equal(10, n)  -- and black, for which the terminal has its own
+  end)
+
   it("are of 256 where a terminal has no more", function()
     local text = printed(p, { color = "256" })
     assert.matches("\27%[38;5;31;49m", text)  -- 16 + 36 * 0 + 6 * 2 + 3
