@@ -85,7 +85,7 @@ describe("plots refuse", function()
     raises("a text, got a table", plot.lines, { { 1 }, title = {} })
     raises("Plot:print: option 'width': expected 20 to 1000, got 5",
            function() plot.lines { { 1 } }:print(nil, { width = 5 }) end)
-    raises("Plot:save: expected a path, got nil nil",
+    raises("Plot:save: expected a path, got nil",
            function() plot.lines { { 1 } }:save() end)
     raises("leave no room to draw in", function()
       plot.lines { { 1 }, title = "x", xlabel = "x", width = 64,

@@ -92,6 +92,17 @@ describe("a printed line", function()
   end)
 end)
 
+describe("Plot:print", function()
+  it("says that there is no room", function()
+    local file = io.open("/dev/full", "w")
+    if not file then return end
+    file:setvbuf "no"
+    local ok, why = pcall(function() plot.lines { { 1, 2 } }:print(file) end)
+    assert.is_false(ok)
+    assert.matches("Plot:print: No space left on device$", why)
+  end)
+end)
+
 describe("printed colors", function()
   local p = plot.lines { { y = { 1, 1 }, label = "one" },
                          { y = { 2, 2 }, label = "two" } }

@@ -19,6 +19,7 @@ local function described(v)
   if fnn.is_tensor(v) then
     return "a tensor (" .. concat(v:shape(), ", ") .. ")"
   end
+  if v == nil then return "nil" end
   return type(v) == "table" and "a table" or type(v) .. " " .. tostring(v)
 end
 data.described = described
@@ -137,8 +138,8 @@ end
 function data.limits(what, v)
   if not v then return nil end
   local lo, hi = v[1], v[2]
-  if type(lo) ~= "number" or type(hi) ~= "number" or not (hi - lo >= data.near) or
-     lo < -data.far or hi > data.far then
+  if type(lo) ~= "number" or type(hi) ~= "number" or
+     not (hi - lo >= data.near) or lo < -data.far or hi > data.far then
     raise("%s: expected { low, high }, got { %s, %s }", what, tostring(lo),
           tostring(hi))
   end
