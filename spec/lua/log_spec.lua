@@ -81,7 +81,7 @@ describe("fnn.log.jsonl", function()
     log:scalar("a", 1, 1)
     log:close()
     for cut, left in pairs { ['{"step":2,"ti'] = 0, ['{"step":2}'] = 1,
-                             ["{"] = 0, ["3"] = 0 } do
+                             ["{"] = 0 } do
       shell.write('{"step":1}\n' .. cut, path)
       log = open()
       log:scalar("b", 1, 3)
@@ -95,6 +95,12 @@ describe("fnn.log.jsonl", function()
     assert.equal(1, #lines(path))
     shell.write(("x"):rep(2000000), path)
     fails(path .. ": is no file of lines", open)
+    for _, other in ipairs { "my thesis", "a\nb", "{ 1 }", "a\n{\"steps" } do
+      shell.write(other, path)
+      fails("jsonl: " .. path .. ": is no log: its last line is of another " ..
+            "kind", open)
+      assert.equal(other, shell.read(path))
+    end
   end)
 
   it("drops the lines of steps that come again", function()

@@ -38,6 +38,22 @@ describe("plots refuse", function()
     raises("grid: entry 1: expected a plot, got a table", plot.grid, { {} })
   end)
 
+  it("what they would not draw", function()
+    local m = fnn.zeros(2, 2)
+    raises("heatmap: expected one entry, got 2", plot.heatmap, { m, m })
+    raises("heatmap: expected one entry, got 2", plot.heatmap,
+           { { 1, 2 }, { 3, 4 } })
+    raises("confusion: expected one entry, got 2", plot.confusion, { m, m })
+    raises("images: expected one entry, got 2", plot.images,
+           { fnn.zeros(1, 2, 2), fnn.zeros(1, 2, 2) })
+    raises("lines: series 1: its numbers have no name: write { y = { ... }, " ..
+           "label = ... }", plot.lines, { { 1, 2, label = "a" } })
+    raises("lines: series 1: its numbers have no name: write { y = { ... }, " ..
+           "label = ... }", plot.lines, { { { 1, 2 }, label = "a" } })
+    raises("histogram: series 1: expected numbers alone, got 'label' beside " ..
+           "them", plot.histogram, { { 1, 2, label = "a" } })
+  end)
+
   it("unknown options, with the nearest", function()
     raises("lines: unknown option 'titel' (did you mean 'title'?)",
            plot.lines, { { 1 }, titel = "x" })
@@ -56,6 +72,8 @@ describe("plots refuse", function()
            plot.lines, { { 1 }, xscale = "cube" })
     raises("lines: option 'xlim': expected { low, high }, got { 2, 1 }",
            plot.lines, { { 1 }, xlim = { 2, 1 } })
+    raises("lines: option 'xlim': expected { low, high }, got { 0, 1e-310 }",
+           plot.lines, { { 1 }, xlim = { 0, 1e-310 } })
     raises("lines: option 'ylim': a logarithmic axis begins above 0",
            plot.lines, { { 1 }, yscale = "log", ylim = { 0, 1 } })
     raises("lines: option 'width': expected 64 to 16384, got 1000000",
@@ -67,7 +85,7 @@ describe("plots refuse", function()
     raises("a text, got a table", plot.lines, { { 1 }, title = {} })
     raises("Plot:print: option 'width': expected 20 to 1000, got 5",
            function() plot.lines { { 1 } }:print(nil, { width = 5 }) end)
-    raises("Plot:save: expected a path, got nil nil",
+    raises("Plot:save: expected a path, got nil",
            function() plot.lines { { 1 } }:save() end)
     raises("leave no room to draw in", function()
       plot.lines { { 1 }, title = "x", xlabel = "x", width = 64,
@@ -132,7 +150,12 @@ describe("plots bear", function()
       text_of(plot.histogram { list, width = 160, height = 120 })
       text_of(plot.scatter { { x = list, y = list }, width = 160,
                              height = 120 })
+      text_of(plot.heatmap { { list } })
     end
+  end)
+
+  it("images that are long and thin", function()
+    text_of(plot.images { fnn.rand { 1, 5000, 1 } })
   end)
 
   it("logarithms of all that there is", function()

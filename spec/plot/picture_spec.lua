@@ -197,6 +197,24 @@ for _, plain in ipairs { false, true } do
       assert.equal(0xd9d9d9, s.at(x0 + 10, y1 + 10))
     end)
 
+    it("has squares as cells, in a grid too, or rows that can be seen",
+       function()
+      local m, long = fnn.eye(3), fnn.zeros(1, 1000)
+      local s = look(plot.grid {
+        plot.heatmap { m }, plot.heatmap { fnn.full({ 2, 9 }, 2) },
+        columns = 2, width = 500, height = 150,
+      }, plain)
+      local x0, y0, x1, y1 = box_of(s, 0x440154, 150)
+      near(x1 - x0, y1 - y0, 1)
+      for _, x in ipairs { long, long:t() } do
+        s = look(plot.heatmap { x, range = { 0, 1 } }, plain)
+        x0, y0, x1, y1 = box_of(s, 0x440154)
+        local short = math.min(x1 - x0, y1 - y0)
+        assert.is_true(short >= 15 and short < 80)
+        assert.is_true(math.max(x1 - x0, y1 - y0) > 300)
+      end
+    end)
+
     it("puts row 1 of a heatmap with an extent at the bottom", function()
       local m = { { 0, 0 }, { 1, 1 } }
       local top = look(plot.heatmap { m }, plain)

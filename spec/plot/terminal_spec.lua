@@ -92,6 +92,17 @@ describe("a printed line", function()
   end)
 end)
 
+describe("Plot:print", function()
+  it("says that there is no room", function()
+    local file = io.open("/dev/full", "w")
+    if not file then return end
+    file:setvbuf "no"
+    local ok, why = pcall(function() plot.lines { { 1, 2 } }:print(file) end)
+    assert.is_false(ok)
+    assert.matches("Plot:print: No space left on device$", why)
+  end)
+end)
+
 describe("printed colors", function()
   local p = plot.lines { { y = { 1, 1 }, label = "one" },
                          { y = { 2, 2 }, label = "two" } }
@@ -109,6 +120,16 @@ describe("printed colors", function()
       local code = line:match "^.*\27%[([%d;]*)m"  -- the last
       assert.is_true(code == nil or code == "0" or code == "39;49")
     end
+  end)
+
+  it("differ for eleven series", function()
+    local series, seen, n = {}, {}, 0
+    for i = 1, 11 do series[i] = { y = { i, i }, label = "x" .. i } end
+    for c in printed(plot.lines(series), { color = "true" })
+             :gmatch "\27%[([%d;]*;49)m━━" do
+      n, seen[c] = n + (seen[c] and 0 or 1), true
+    end
+    assert.equal(10, n)  -- and black, for which the terminal has its own
   end)
 
   it("are of 256 where a terminal has no more", function()

@@ -12,7 +12,7 @@ return function(log)
   log:scalar("nan", 0 / 0, 1)
   log:scalar("inf", -1 / 0, 1)
   log:text("notes", "Hello *world*,\nsecond line", 2)
-  log:histogram("weights", fnn.arange(1000):to "f32" / 999, 3)
+  log:histogram("weights", fnn.arange(1000):to "f32" / 1024, 3)  -- exact sums
   log:histogram("same", fnn.full({ 4 }, 2.5), 3)
   log:histogram("broken", fnn.tensor { 1, 2, 0 / 0, 1 / 0 }, 3)
   log:image("grey", fnn.tensor { { 0, 0.5, 1 }, { 2, -1, 0.25 } }, 4)

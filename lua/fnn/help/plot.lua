@@ -5,7 +5,8 @@ return [[
 A maker takes one table, data by position and options by name, and gives a plot
 to save as a PNG or to print in the terminal. Numbers are lists or tensors;
 those that are not finite are gaps. A color is 0xRRGGBB, "#rrggbb", or blue,
-vermilion, green, purple, orange, sky, black, yellow, grey, red, white.
+vermilion, green, purple, orange, sky, black, yellow, wine, sand, indigo, grey,
+red, white.
 
 plot.lines(series: table) -> Plot
   Lines through numbers: plot.lines { train, { y = val, label = "val" } }. A

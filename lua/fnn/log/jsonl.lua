@@ -7,12 +7,13 @@
 
 local fnn, load, internals = ...
 local json = load "json"
+local module = load "nn/module"
 
 local ipairs, pcall, tonumber, type = ipairs, pcall, tonumber, type
 local math_type, huge = math.type, math.huge
-local byte, find, format, gmatch, gsub, match =
+local byte, find, format, gmatch, gsub, match, sub =
   string.byte, string.find, string.format, string.gmatch, string.gsub,
-  string.match
+  string.match, string.sub
 local concat = table.concat
 
 -- The shortest that is read back as the same.  JSON has no words for what is
@@ -37,17 +38,26 @@ end
 
 local function field (name, text) return json.encode(name) .. ":" .. text end
 
--- Takes a torn last line away; one that only lacks its end gets it.
-local function mend (append, tail)
+-- Takes a torn last line away; one that only lacks its end gets it.  What is
+-- no part of a log's line is of another file, and stays.
+local function mend (append, tail, path)
   if tail == "" then return end
   local ok, t = pcall(json.decode, tail)
-  append(ok and type(t) == "table" and "\n" or #tail)
+  local start = '{"step":'
+  if ok and type(t) == "table" then
+    append "\n"
+  elseif sub(tail, 1, #start) == sub(start, 1, #tail) then
+    append(#tail)
+  else
+    module.raise("jsonl: %s: is no log: its last line is of another kind",
+                 path)
+  end
 end
 
 -- Opens the file without the lines of steps that are to come again.
 local function open (path, resume)
   local append, tail = internals.appender(path, false)
-  mend(append, tail)
+  mend(append, tail, path)
   if not resume then return append end
   local kept, dropped = {}, false
   for text in gmatch(fnn.io.read_text(path), "[^\n]*\n") do

@@ -2,7 +2,9 @@
 --
 -- Series: the palette of M. Okabe and K. Ito, Color Universal Design (2008),
 -- as B. Wong printed it in Nature Methods 8, 441 (2011).  Its yellow comes
--- last, being hard to see on white.
+-- last, being hard to see on white.  Then three of P. Tol's muted scheme
+-- (Colour Schemes, SRON 2021): eleven and the six shapes of marks repeat after
+-- 66 series.
 --
 -- Numbers: viridis of S. van der Walt and N. Smith (CC0, 256 colors in
 -- matplotlib), every eighth color and what is between by straight lines, at
@@ -24,11 +26,13 @@ local colors = {
 local named = {
   blue = 0x0072b2, vermilion = 0xd55e00, green = 0x009e73, purple = 0xcc79a7,
   orange = 0xe69f00, sky = 0x56b4e9, black = 0x000000, yellow = 0xf0e442,
-  grey = 0x808080, red = 0xd0021b, white = 0xffffff,
+  grey = 0x808080, red = 0xd0021b, white = 0xffffff, wine = 0x882255,
+  sand = 0xddcc77, indigo = 0x332288,
 }
 
 local palette = { named.blue, named.vermilion, named.green, named.purple,
-                  named.orange, named.sky, named.black, named.yellow }
+                  named.orange, named.sky, named.black, named.yellow,
+                  named.wine, named.sand, named.indigo }
 colors.count = #palette
 
 -- The color of the i-th series, from 1.

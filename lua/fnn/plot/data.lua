@@ -4,13 +4,14 @@ local options = load "data/options"
 
 local raise = options.raise
 local concat, math_type, type = table.concat, math.type, type
-local tostring, getmetatable = tostring, getmetatable
+local pairs, tostring, getmetatable = pairs, tostring, getmetatable
 local max, min = math.max, math.min
 
 local data = {}
 
 -- Numbers beyond this are gaps, as what is not finite: spans stay finite.
 data.far = 1e300
+data.near = 1e-300  -- the least span of an axis, or of colors
 data.side_max, data.pixels_max = 16384, 100 * 1000000
 data.points_max = 1 << 26
 
@@ -18,6 +19,7 @@ local function described(v)
   if fnn.is_tensor(v) then
     return "a tensor (" .. concat(v:shape(), ", ") .. ")"
   end
+  if v == nil then return "nil" end
   return type(v) == "table" and "a table" or type(v) .. " " .. tostring(v)
 end
 data.described = described
@@ -30,6 +32,11 @@ end
 -- A list of numbers, or of tensors that hold one each.
 local function from_list(what, list)
   local copy, n = {}, #list
+  for k in pairs(list) do
+    if type(k) == "string" then
+      raise("%s: expected numbers alone, got '%s' beside them", what, k)
+    end
+  end
   for i = 1, n do
     local v = list[i]
     if fnn.is_tensor(v) and v:numel() == 1 then v = v:item() end
@@ -131,8 +138,8 @@ end
 function data.limits(what, v)
   if not v then return nil end
   local lo, hi = v[1], v[2]
-  if type(lo) ~= "number" or type(hi) ~= "number" or not (lo < hi) or
-     lo < -data.far or hi > data.far then
+  if type(lo) ~= "number" or type(hi) ~= "number" or
+     not (hi - lo >= data.near) or lo < -data.far or hi > data.far then
     raise("%s: expected { low, high }, got { %s, %s }", what, tostring(lo),
           tostring(hi))
   end
@@ -167,6 +174,12 @@ function data.split(what, given)
     if list[i] == nil then raise("%s: entry %d is nil", what, i) end
   end
   return list, named
+end
+
+-- The one entry of what takes no more.
+function data.only(what, list)
+  if #list > 1 then raise("%s: expected one entry, got %d", what, #list) end
+  return list[1]
 end
 
 return data

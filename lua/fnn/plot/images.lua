@@ -69,7 +69,7 @@ local types = { labels = "any", wrong = "any", columns = "number",
 function images.images(given)
   local list, named = data.split("images", given)
   local o = check("images", named, defaults, types)
-  local x = as_bytes(list[1])
+  local x = as_bytes(data.only("images", list))
   local n, side = #x, max(x:size(2), x:size(3))
   local scale = data.size("images: option 'scale'", o.scale, 1, 64)
   local columns = data.size("images: option 'columns'", o.columns, 1, 1024)

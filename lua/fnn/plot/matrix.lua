@@ -16,6 +16,7 @@ local ipairs, tostring = ipairs, tostring
 local matrix = {}
 local cells_max = 1 << 26
 local bar_width, bar_gap = 16, 16
+local thinnest = 24  -- pixels across or down that a row of cells has
 
 -- {======================================================
 -- Reading
@@ -44,7 +45,7 @@ local function ends(o, op, m)
     local far = max(math.abs(lo), math.abs(hi))
     lo, hi = -far, far
   end
-  if lo == hi then lo, hi = lo - 0.5, hi + 0.5 end
+  if hi - lo < data.near then lo, hi = lo - 0.5, hi + 0.5 end
   return lo, hi
 end
 
@@ -71,7 +72,7 @@ function matrix.heatmap(given)
   local op = "heatmap"
   local list, named = data.split(op, given)
   local o = check(op, named, defaults, types)
-  local p = new(op, data.matrix(op, list[1]), o)
+  local p = new(op, data.matrix(op, data.only(op, list)), o)
   local h, w = p.matrix:size(1), p.matrix:size(2)
   if o.extent then
     if o.xlabels or o.ylabels then
@@ -106,7 +107,7 @@ function matrix.confusion(given)
   local op = "confusion"
   local list, named = data.split(op, given)
   local o = check(op, named, confusion_defaults, confusion_types)
-  local m = data.matrix(op, list[1])
+  local m = data.matrix(op, data.only(op, list))
   if m:size(1) ~= m:size(2) then
     raise("confusion: expected as many rows as columns, got (%d, %d)",
           m:size(1), m:size(2))
@@ -171,7 +172,8 @@ function matrix.size(p, inside, c)
   local wide, tall = 480, 400
   if p.frame.x.names then
     local side = cell_size(c, p)
-    wide, tall = side * p.matrix:size(2), side * p.matrix:size(1)
+    wide = max(side * p.matrix:size(2), thinnest)
+    tall = max(side * p.matrix:size(1), thinnest)
   end
   local w, h = around(c, p, wide, tall)
   local title = c:text_width(p.frame.title, axes.size.title, true)
@@ -219,14 +221,16 @@ local function draw_bar(c, p, x, top, bottom)
   end
 end
 
--- Cells are squares where names stand beside them.
+-- Cells are squares where names stand beside them, unless a long row of them
+-- would then be a line.
 local function square(p, l)
   if not p.frame.x.names then return end
   local h, w = p.matrix:size(1), p.matrix:size(2)
-  local side = min((l.right - l.left) / w, (l.bottom - l.top) / h)
+  local wide, tall = l.right - l.left, l.bottom - l.top
+  local side = min(wide / w, tall / h)
   if side >= 3 then side = floor(side) end
-  l.right = l.left + floor(side * w)
-  l.bottom = l.top + floor(side * h)
+  l.right = l.left + max(floor(side * w), min(wide, thinnest))
+  l.bottom = l.top + max(floor(side * h), min(tall, thinnest))
 end
 
 function matrix.draw(p, c, x, y, w, h)

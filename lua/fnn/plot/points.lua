@@ -41,7 +41,7 @@ local function read_background(v)
   local o = check(op, named, { extent = false, colors = false },
                   { extent = "table", colors = "string" })
   if not o.extent then raise("%s: it has no extent { x0, x1, y0, y1 }", op) end
-  local m, whole = data.matrix(op, list[1])
+  local m, whole = data.matrix(op, data.only(op, list))
   local b = { extent = extent_of(op, o.extent) }
   if whole and not o.colors then
     b.image = colors.classes(m, 0.7)

@@ -14,7 +14,7 @@ local raw, getenv = internals.canvas, internals.getenv
 
 local raise, check = options.raise, options.check
 local concat, max, min = table.concat, math.max, math.min
-local char, ipairs, type = string.char, ipairs, type
+local char, ipairs, tostring, type = string.char, ipairs, tostring, type
 
 local default_width, widest, narrow = 80, 120, 38
 
@@ -175,6 +175,7 @@ return function(part, file, opts, draw)
   if file == nil then
     raw.write(text)
   else
-    file:write(text)
+    local ok, why = file:write(text)
+    if not ok and why then raise("Plot:print: %s", tostring(why)) end
   end
 end

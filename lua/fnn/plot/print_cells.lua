@@ -200,7 +200,7 @@ function cells.images(p, width, height, color)
   local n, h, w = #p.images, p.images:size(2), p.images:size(3)
   local columns = w >= 20 and min(w, images_width) or w * max(1, 20 // w)
   columns = min(columns, width)
-  local points = max(1, floor(h * columns / w + 0.5))
+  local points = min(max(1, floor(h * columns / w + 0.5)), 1000)
   local lines = (points + 1) // 2
   local texts = 0
   for _, t in ipairs(p.captions) do

@@ -11,7 +11,7 @@ local options = load "data/options"
 
 local raise, check = options.raise, options.check
 local abs, floor, max, min = math.abs, math.floor, math.max, math.min
-local ipairs, type = ipairs, type
+local ipairs, pairs, type = ipairs, pairs, type
 local log = math.log
 
 local xy = {}
@@ -42,6 +42,12 @@ end
 
 local function counted(n) return fnn.arange(1, n + 1, cpu) end
 
+local function option_of(v)
+  for k in pairs(v) do
+    if type(k) == "string" and series_defaults[k] ~= nil then return k end
+  end
+end
+
 -- One series: numbers, a tensor, { x =, y = }; of points also (n, 2).
 local function read_series(op, i, v, defaults)
   local what = ("%s: series %d"):format(op, i)
@@ -60,6 +66,11 @@ local function read_series(op, i, v, defaults)
     local p = data.plain(v)
     s.x, s.y = p:select(2, 1):contiguous(), p:select(2, 2):contiguous()
   else
+    local name = type(v) == "table" and option_of(v)
+    if name then
+      raise("%s: its numbers have no name: write { y = { ... }, %s = ... }",
+            what, name)
+    end
     s.y = data.numbers(what, v)
     s.x = counted(#s.y)
   end
