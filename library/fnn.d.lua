@@ -436,7 +436,8 @@ function Tensor:scatter_add(dim, ids, source) end
 ---@return fnn.Tensor
 function Tensor:scatter_add_(dim, ids, source) end
 
----The elements where mask is true, as a vector. The same as x[mask].
+---The elements where mask is true, as a vector; x and mask broadcast. x[mask]
+---is the same for a mask of as many dimensions.
 ---@param mask fnn.Tensor
 ---@return fnn.Tensor
 function Tensor:masked_select(mask) end
