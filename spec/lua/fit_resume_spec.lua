@@ -176,7 +176,8 @@ describe("fnn.fit's checkpoints", function()
     raises("fit: option 'checkpoints': metric 'own' has no state_dict",
            fnn.fit, nn.Linear(3, 2), { x, x }, {
              loss = nn.mse, checkpoints = new_store(),
-             metrics = { own = { add = print, value = print } } })
+             metrics = { own = { add = print, value = print,
+                                 reset = tostring } } })
   end)
 end)
 
