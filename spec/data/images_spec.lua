@@ -252,6 +252,8 @@ describe("ImageFolder", function ()
           folder { ["a/1.webp"] = photo })
     fails("{ height, width }", data.ImageFolder, path, { size = { 3 } })
     fails("1 to 2^20", data.ImageFolder, path, { size = { 0, 3 } })
+    fails("1 to 2^20", data.ImageFolder, path, { size = { 0, 0 } })
+    fails("1 to 2^20", data.ImageFolder, path, { size = { 3, 1 << 21 } })
     fails("did you mean 'one_hot'?", data.ImageFolder, path, { onehot = true })
     if io.has_jpeg() then
       local ds = data.ImageFolder(folder { ["a/1.png"] = photo,

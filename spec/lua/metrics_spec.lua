@@ -251,6 +251,14 @@ describe("metrics of sequences and images", function()
            ids(2, 3, 0, 0))
   end)
 
+  it("refuse batches of other classes", function()
+    for _, name in ipairs { "confusion", "f1" } do
+      local stream = metrics.stream(name):add(outputs, ids(2, 0, 1, 2))
+      raises(("metrics.%s: outputs of 4 classes, and before of others")
+             :format(name), stream.add, stream, fnn.ones(1, 4), ids(0))
+    end
+  end)
+
   it("refuse options of another kind", function()
     local y = ids(2, 0, 1, 2)
     raises("metrics.accuracy: option 'dim': expected an integer, got 1.5",

@@ -84,6 +84,13 @@ end
 -- A table of counts
 -- =======================================================
 
+-- Raises unless counts of n classes go into the table t of as many.
+local function check_size (what, t, size, n)
+  if #t ~= size then
+    raise("%s: outputs of %d classes, and before of others", what, n)
+  end
+end
+
 local confusion = { defaults = { threshold = 0.5, classes = false, dim = 2,
                                  ignore_index = false } }
 
@@ -95,6 +102,7 @@ function confusion.add (s, o, outputs, targets, what)
   n = o.classes or n
   local as = { dtype = "i64", device = found:device() }
   s.counts = s.counts or fnn.zeros({ n * n }, as)
+  check_size(what, s.counts, n * n, n)
   if #found == 0 then return end
   rows.check(what, wanted, n)
   s.counts = s.counts:scatter_add(1, wanted * n + found,
@@ -131,6 +139,7 @@ local function add (s, o, outputs, targets, what)
   local as = { dtype = "i64", device = found:device() }
   for _, key in ipairs { "right", "predicted", "actual" } do
     s[key] = s[key] or fnn.zeros({ n }, as)
+    check_size(what, s[key], n, n)
   end
   rows.check(what, wanted, n)
   if #found == 0 then return end
