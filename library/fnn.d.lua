@@ -436,7 +436,8 @@ function Tensor:scatter_add(dim, ids, source) end
 ---@return fnn.Tensor
 function Tensor:scatter_add_(dim, ids, source) end
 
----The elements where mask is true, as a vector. The same as x[mask].
+---The elements where mask is true, as a vector; x and mask broadcast. x[mask]
+---is the same for a mask of as many dimensions.
 ---@param mask fnn.Tensor
 ---@return fnn.Tensor
 function Tensor:masked_select(mask) end
@@ -4659,8 +4660,10 @@ function fnn.graph.dot(x, options) end
 ---Trains the model and returns what was seen in each epoch that ran to its end:
 ---tables of epoch, loss, lr, val_loss and the metrics by their names, those of
 ---the validation as val_NAME. The loss is a mean over the items, a metric is of
----all items. The model is left in evaluation, as by model:eval(). A mean loss
----that is infinite or nan raises.
+---all items. A model in evaluation is put in training, one in training is left
+---as it is: parts of it may be in evaluation, so that a batch norm keeps its
+---statistics. It ends in evaluation, as by model:eval(). A mean loss that is
+---infinite or nan raises.
 ---loss: function                 of outputs and targets: nn.cross_entropy; the
 ---                               mean over a batch
 ---epochs: integer = 1
@@ -4683,7 +4686,8 @@ function fnn.graph.dot(x, options) end
 ---                               data may be
 ---metrics: table                 functions of outputs and targets by name, names
 ---                               of metrics ({ "accuracy" }), metrics.stream,
----                               objects with add(outputs, targets) and value()
+---                               objects with add(outputs, targets), value() and
+---                               reset()
 ---monitor: string                what tells how good it is: val_loss, or loss
 ---                               without a validation
 ---mode: string                   "min" or "max", if the name does not tell

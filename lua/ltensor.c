@@ -249,25 +249,31 @@ static int index_place (lua_State *L, fnn_Tensor *x) {
   return tensor_item(L);
 }
 
-/* A mask of one dimension that means whole rows of x, as (n, 1, ..., 1); any
-** other as it is. */
-static fnn_Tensor *row_mask (fnn_Tensor *x, fnn_Tensor *mask) {
-  if (mask->ndim != 1 || x->ndim < 2) return mask;
-  if (mask->shape[0] != x->shape[0])
-    fnn_throw(FNN_ESHAPE, "index: a mask %s does not fit the rows of %s",
-              shape_text(mask), shape_text(x));
-  int64_t shape[FNN_MAXDIM] = { mask->shape[0] };
-  for (int d = 1; d < x->ndim; d++) shape[d] = 1;
-  return fnn_reshape(mask, x->ndim, shape);
+/* Whether mask (n, ..., m) is for the first dims of x alone, whose other dims
+** are then had whole. */
+static bool is_row_mask (const fnn_Tensor *x, const fnn_Tensor *mask) {
+  if (mask->ndim < 1 || mask->ndim >= x->ndim) return false;
+  for (int d = 0; d < mask->ndim; d++)
+    if (mask->shape[d] != x->shape[d])
+      fnn_throw(FNN_ESHAPE, "index: a mask %s does not fit the rows of %s",
+                shape_text(mask), shape_text(x));
+  return true;
 }
 
 static fnn_Tensor *masked (fnn_Tensor *x, fnn_Tensor *mask) {
-  if (row_mask(x, mask) == mask) return fnn_masked_select(x, mask);
+  if (!is_row_mask(x, mask)) return fnn_masked_select(x, mask);
+  int64_t shape[FNN_MAXDIM] = { mask->numel };
+  int n = mask->ndim - 1; /* dims that become one with the first */
+  for (int d = 1; d + n < x->ndim; d++) shape[d] = x->shape[d + n];
+  if (n > 0) {
+    x = fnn_reshape(x, x->ndim - n, shape);
+    mask = fnn_reshape(mask, 1, shape);
+  }
   return fnn_index_select(x, 0, fnn_select(fnn_nonzero(mask), 1, 0));
 }
 
-/* x[mask]: the elements where mask is true, or, of a mask of one dimension,
-** the rows; x[ids]: those rows. */
+/* x[mask]: the elements where mask is true, or, of a mask of fewer dims, the
+** rows; x[ids]: those rows. */
 static int index_tensor (lua_State *L, fnn_Tensor *x, fnn_Tensor *t) {
   void **box = newbox(L, TENSOR);
   guard(L,
@@ -294,7 +300,13 @@ static int tensor_index (lua_State *L) {
 }
 
 static fnn_Tensor *mask_filled (fnn_Tensor *x, fnn_Tensor *mask, Number v) {
-  return number_masked_fill(x, row_mask(x, mask), v);
+  int64_t shape[FNN_MAXDIM];
+  if (is_row_mask(x, mask)) {
+    for (int d = 0; d < x->ndim; d++)
+      shape[d] = d < mask->ndim ? mask->shape[d] : 1;
+    mask = fnn_reshape(mask, x->ndim, shape);
+  }
+  return number_masked_fill(x, mask, v);
 }
 
 /* x[i] = number or tensor; x[mask] = number. */

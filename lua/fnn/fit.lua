@@ -56,10 +56,11 @@ end
 local function evaluate (model, set, given)
   check_model("evaluate", model)
   local o = options.read("evaluate", given)
-  local seen, training = means.new(means.streams("evaluate", o.metrics)),
-                         model.training
+  local seen, modes = means.new(means.streams("evaluate", o.metrics)), {}
+  for _, m in ipairs(model:modules()) do modes[m] = m.training end
   local _ <close> = setmetatable({}, { __close = function ()
-    model:train(training)  -- as it was, also when something raises
+    -- Each part as it was, also when something raises.
+    for m, training in pairs(modes) do m.training = training end
   end })
   model:eval()
   fnn.no_grad(function ()
@@ -69,6 +70,7 @@ local function evaluate (model, set, given)
     for batch in batches.next do
       some = true
       local output, loss = steps.forward(model, batch, o)
+      if o.loss then steps.check_loss("evaluate", loss) end
       seen.add(steps.count(batch, o), loss, output,
                unpack(batch, #batch - o.targets + 1))
     end
@@ -127,6 +129,9 @@ local function new_run (model, set, o)
   if o.device then model:to(o.device) end
   local device = device_of(model, o)
   local list = means.streams("fit", o.metrics)
+  if o.validation then  -- not only after an epoch
+    source.of("fit: option 'validation'", o.validation, o, false, device)
+  end
   if o.autocast == "f16" and not o.scaler then o.scaler = optim.GradScaler() end
   local opt = optimizer_of(model, o)
   local run = {
@@ -190,7 +195,7 @@ local function train (run)
   local o, batches = run.o, run.source
   if run.batch == 0 then run.means.reset() end
   run.report.begin(run.epoch + 1)
-  run.model:train()
+  if not run.model.training then run.model:train() end
   batches.start(run.epoch, run.batch)
   for batch in batches.next do
     if run.schedule then

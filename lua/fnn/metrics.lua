@@ -28,11 +28,17 @@ local metrics, by_function = {}, {}
 -- Functions
 -- =======================================================
 
+local function read_options (kind, what, options)
+  local o = module.options(what, options, kind.defaults)
+  rows.check_options(what, o)
+  if kind.check then kind.check(what, o) end
+  return o
+end
+
 local function define (name, kind)
   local what = "metrics." .. name
   metrics[name] = function (outputs, targets, options)
-    local o = module.options(what, options, kind.defaults)
-    if kind.check then kind.check(what, o) end
+    local o = read_options(kind, what, options)
     local s = {}
     fnn.no_grad(kind.add, s, o, outputs, targets, what)
     return fnn.no_grad(kind.value, s, o, what)
@@ -47,6 +53,7 @@ for name, kind in pairs(kinds) do define(name, kind) end
 function metrics.classes (outputs, options)
   local o = module.options("metrics.classes", options,
                            { threshold = 0.5, dim = 2 })
+  rows.check_options("metrics.classes", o)
   return rows.classes("metrics.classes", outputs, o)
 end
 
@@ -157,8 +164,7 @@ function metrics.stream (metric, options)
   local self, h = setmetatable({}, meta), nil
   if name then
     local kind, what = kinds[name], "metrics." .. name
-    local o = module.options(what, options, kind.defaults)
-    if kind.check then kind.check(what, o) end
+    local o = read_options(kind, what, options)
     h = { name = name, kind = kind, o = o, what = what, s = {} }
   elseif not is_callable(metric) then
     raise("metrics.stream: expected a metric or its name, got %s",

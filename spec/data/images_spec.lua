@@ -115,6 +115,33 @@ describe("read_image", function ()
     fails("65280 by 65280 pixels do not fit", io.read_image, path)
   end)
 
+  maybe("counts what an image in scans takes, though not progressive",
+        function ()
+    -- A gray square of 1024 pixels a side, a scan for each channel: a block is
+    -- the codes 00 (no change) and 1010 (no more) of the usual tables.
+    local whole = shell.read(fixtures .. "rgb444.jpg")
+    local sof = whole:find("\xff\xc0", 1, true)
+    local sos = whole:find("\xff\xda", 1, true)
+    local text = whole:sub(1, sof + 4) .. "\4\0\4\0"
+                 .. whole:sub(sof + 9, sos - 1)
+    for channel = 1, 3 do
+      text = text .. "\xff\xda\0\8\1" .. string.char(channel)
+             .. "\0\0\x3f\0" .. ("\x28\xa2\x8a"):rep(128 * 128 // 4)
+    end
+    local path = shell.write(text .. "\xff\xd9")
+    local x = io.read_image(path)
+    assert.same({ 1024, 1024, 3 }, x:shape())
+    assert.equal(128, x:to "i64":min():item())
+    collectgarbage()
+    local limit = fnn.memory().limit
+    fnn.set_memory_limit(fnn.memory().live + (5 << 20))  -- for x, not for more
+    local ok, message = pcall(io.read_image, path)
+    fnn.set_memory_limit(limit)
+    assert.is_false(ok)
+    assert.truthy(message:find("an image in scans of 1024 by 1024", 1, true),
+                  message)
+  end)
+
   it("says what another file is", function ()
     fails("is a directory", io.read_image, shell.folder())
     fails("is not a PNG or JPEG image (it is a GIF image)", io.read_image,
@@ -225,6 +252,8 @@ describe("ImageFolder", function ()
           folder { ["a/1.webp"] = photo })
     fails("{ height, width }", data.ImageFolder, path, { size = { 3 } })
     fails("1 to 2^20", data.ImageFolder, path, { size = { 0, 3 } })
+    fails("1 to 2^20", data.ImageFolder, path, { size = { 0, 0 } })
+    fails("1 to 2^20", data.ImageFolder, path, { size = { 3, 1 << 21 } })
     fails("did you mean 'one_hot'?", data.ImageFolder, path, { onehot = true })
     if io.has_jpeg() then
       local ds = data.ImageFolder(folder { ["a/1.png"] = photo,

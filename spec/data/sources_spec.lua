@@ -411,6 +411,10 @@ describe("JsonlStream", function ()
       ['{"x": [1, 2'] = "']' expected",
       ['{"x": [1, 2], "y": 0.5}'] = "field 'y': element 1: expected a whole",
       ['{"x": [1, 2], "y": 1e300}'] = "expected a whole number",
+      ['{"x": [1, 2], "y": 9007199254740993}'] =
+        "expected a whole number below 2^53 (larger ones are rounded)",
+      ['{"x": [1, -1e39], "y": 0}'] =
+        "field 'x': element 2: expected a number that f32 holds, got -9.99",
       ['{"x": [1, 2], "y": 0, "y": 1}'] = "duplicate",
       ['{"x": ' .. ("["):rep(300)] = "nested deeper than 200",
       ['{"x": ' .. ("["):rep(20) .. "1" .. ("]"):rep(20) .. ', "y": 1}'] =

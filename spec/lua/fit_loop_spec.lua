@@ -145,6 +145,9 @@ describe("fnn.fit's metrics", function()
     local history = fit(net(), { x, y }, { epochs = 2, batch_size = 4,
                                            metrics = { rows = count } })
     assert.same({ 22, 22 }, history:column "rows")
+    count.reset = nil
+    raises("fit: option 'metrics': the object at rows has no method reset",
+           fit, net(), { x, y }, { metrics = { rows = count } })
   end)
 end)
 
@@ -335,7 +338,8 @@ describe("fnn.fit tells", function()
     fit(net(), { x, y }, { epochs = 2, batch_size = 5, log = log,
                            log_every = 2, validation = { x, y },
                            schedule = optim.Constant(0.1), metrics = {
-      "mae", list = { add = function() end, value = function() return {} end },
+      "mae", list = { add = function() end, value = function() return {} end,
+                      reset = function() end },
     }, on_epoch = function() lines[#lines + 1] = "-" end,
         loss = function(a, b) return nn.mse(a, b) end })
     assert.same({

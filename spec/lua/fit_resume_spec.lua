@@ -165,6 +165,26 @@ describe("fnn.fit's checkpoints", function()
                 store.saves)
   end)
 
+  it("want the batches that were given", function()
+    local store = new_store()
+    local function go(n, stop)
+      local function batches()
+        local i = 0
+        return function()
+          i = i + 1
+          if i <= n then return x, x end
+        end
+      end
+      return fnn.fit(nn.Linear(3, 3), batches, {
+        epochs = 2, loss = nn.mse, checkpoints = store, resume = true,
+        on_batch = function(step) return step < stop end })
+    end
+    assert.equal(3, go(5, 8).partial.batches)
+    raises("fit: the data has 2 batches in epoch 1, and 3 were given when it "
+           .. "was left", go, 2, 99)
+    assert.equal(10, go(5, 99).steps)
+  end)
+
   it("are of a run, and not of another", function()
     local store = new_store()
     run(store, { epochs = 1 })
@@ -188,7 +208,8 @@ describe("fnn.fit's checkpoints", function()
     raises("fit: option 'checkpoints': metric 'own' has no state_dict",
            fnn.fit, nn.Linear(3, 2), { x, x }, {
              loss = nn.mse, checkpoints = new_store(),
-             metrics = { own = { add = print, value = print } } })
+             metrics = { own = { add = print, value = print,
+                                 reset = tostring } } })
   end)
 end)
 

@@ -154,6 +154,30 @@ describe("fnn.fit", function()
     assert.same({}, fit { epochs = 0 })
   end)
 
+  it("leaves parts of the model in evaluation that are so", function()
+    local model = nn.Sequential(nn.BatchNorm1d(2), line())
+    local function mean() return model[1].running_mean:totable() end
+    local before = mean()
+    model[1]:eval()
+    local seen = {}
+    local function look(_, _, run)
+      seen[#seen + 1] = { run.model.training, run.model[1].training }
+    end
+    fit({ epochs = 2, validation = { x, y }, on_epoch = look }, model)
+    assert.same({ { true, false }, { true, false } }, seen)
+    assert.same(before, mean())
+    fit({}, model)  -- it was left in evaluation
+    assert.not_same(before, mean())
+  end)
+
+  it("looks at the validation before it trains", function()
+    local steps = 0
+    raises("fit: option 'validation': expected a dataset, a loader or " ..
+           "{ x, y }, got a string", fit,
+           { validation = "test", on_batch = function() steps = 1 end })
+    assert.equal(0, steps)
+  end)
+
   it("clips gradients by their length", function()
     local model = line()
     local before = model.weight:value():clone()
@@ -268,6 +292,10 @@ describe("fnn.fit", function()
            "'batch'", fit, { schedule_by = "batch" })
     raises("metrics.stream: no metric 'acuracy' (did you mean 'accuracy'?)",
            fit, { metrics = { "acuracy" } })
+    raises("fit: option 'verbose': expected true, or a function of a line, " ..
+           "got 1", fit, { verbose = 1 })
+    raises("unknown device 'f16' (expected cpu or cuda:N)", fit,
+           { device = "f16" })
     raises("fit: option 'log': expected what has a method scalar", fit,
            { log = "runs" })
     raises("fit: option 'epochs': expected an integer of 0 or more, got 1.5",
@@ -304,6 +332,14 @@ describe("fnn.evaluate", function()
   end)
 
   it("says what is wrong", function()
+    raises("evaluate: option 'targets': expected an integer of 1 or more, " ..
+           "got 'a'", fnn.evaluate, line(), { x, y }, { targets = "a" })
+    raises("evaluate: option 'batch_size': expected an integer of 1 or more, "
+           .. "got 0", fnn.evaluate, line(), { x, y }, { batch_size = 0 })
+    raises("evaluate: option 'device': expected cpu or cuda:N, got 1",
+           fnn.evaluate, line(), { x, y }, { device = 1 })
+    raises("evaluate: the loss gave a number, expected a tensor of one number",
+           fnn.evaluate, line(), { x, y }, { loss = function() return 1 end })
     raises("evaluate: the data has no batches", fnn.evaluate, line(),
            { fnn.zeros(0, 2), fnn.zeros(0, 1) })
     raises("evaluate: unknown option 'epochs'", fnn.evaluate, line(), { x, y },

@@ -244,6 +244,42 @@ describe("metrics of sequences and images", function()
     assert.same({ { 0, 1, 0 }, { 0, 0, 0 }, { 0, 0, 1 } },
                 metrics.confusion(outputs, y, o):totable())
     raises("targets from -100 to 2 are no classes", metrics.f1, outputs, y)
+    raises("metrics.accuracy: 2 targets are no classes (option " ..
+           "'ignore_index' leaves out those of an id)", metrics.accuracy,
+           outputs, y)
+    raises("1 targets are no classes", metrics.accuracy, outputs,
+           ids(2, 3, 0, 0))
+  end)
+
+  it("refuse batches of other classes", function()
+    for _, name in ipairs { "confusion", "f1" } do
+      local stream = metrics.stream(name):add(outputs, ids(2, 0, 1, 2))
+      raises(("metrics.%s: outputs of 4 classes, and before of others")
+             :format(name), stream.add, stream, fnn.ones(1, 4), ids(0))
+    end
+  end)
+
+  it("refuse options of another kind", function()
+    local y = ids(2, 0, 1, 2)
+    raises("metrics.accuracy: option 'dim': expected an integer, got 1.5",
+           metrics.accuracy, outputs, y, { dim = 1.5 })
+    raises("metrics.f1: option 'positive': expected an id of 0 or more, got ",
+           metrics.f1, outputs, y, { positive = "a" })
+    raises("metrics.accuracy: option 'threshold': expected a number, got ",
+           metrics.stream, "accuracy", { threshold = "half" })
+    raises("metrics.classes: option 'dim': expected an integer, got 1.5",
+           metrics.classes, outputs, { dim = 1.5 })
+    raises("metrics.confusion: option 'classes': expected an integer of 1 " ..
+           "or more, got -1", metrics.confusion, outputs, y, { classes = -1 })
+    raises("metrics.confusion: option 'classes': 2, but outputs have 3",
+           metrics.confusion, outputs, ids(0, 0, 0, 0), { classes = 2 })
+  end)
+
+  it("do not take nan for the highest of scores", function()
+    local x = outputs:clone()
+    x[1] = 0 / 0
+    assert.equal(0.75, metrics.top_k(x, ids(2, 0, 1, 2), { k = 1 }))
+    assert.equal(0.75, metrics.top_k(x, ids(2, 0, 1, 2), { k = 2 }))
   end)
 end)
 

@@ -92,6 +92,21 @@ describe("ops with ids", function ()
           function () x:masked_select(fnn.zeros(3, { dtype = "bool" })) end)
   end)
 
+  it("take the places of a mask of the first dimensions", function ()
+    -- A cube, where the mask could be taken for one of the last ones.
+    local x = fnn.arange(8):reshape(2, 2, 2)
+    local mask = fnn.tensor{ { 0, 1 }, { 1, 0 } }:eq(1)
+    assert.same({ { 2, 3 }, { 4, 5 } }, x[mask]:totable())
+    assert.same({ { 4, 5 }, { 2, 3 } },
+                x:permute(2, 1, 3)[mask]:totable())
+    x[mask] = -1
+    assert.same({ { { 0, 1 }, { -1, -1 } }, { { -1, -1 }, { 6, 7 } } },
+                x:totable())
+    assert.same({ 0, 4 }, fnn.ones(2, 0, 4)[fnn.ones(2, 0):eq(1)]:shape())
+    assert.error_matches(function () return fnn.ones(2, 3, 3)[mask] end,
+                         "index: a mask %(2, 2%) does not fit the rows of")
+  end)
+
   it("take the rows of a mask of one dimension", function ()
     local x = fnn.arange(12):reshape(3, 2, 2)
     local mask = fnn.tensor{ 1, 0, 1 }:eq(1)

@@ -246,6 +246,8 @@ describe("optim.scheduler", function()
     local opt = optim.SGD({ group(0) })
     optim.scheduler(opt, function(step) return 1 / (step + 1) end)(3)
     assert.near(0.25, opt:lr(), 1e-12)
+    fails("scheduler: the schedule gave nil for step 3, expected a number",
+          function() optim.scheduler(opt, function() end)(3) end)
     fails("optim.scheduler: schedule: expected a schedule", optim.scheduler,
           opt, 0.1)
   end)

@@ -15,12 +15,13 @@
 
 enum { NAMES_SHOWN = 8 };
 
-/* Whether t holds d.  Beyond 2^53 whole numbers are not told apart here. */
+/* Whether t holds d.  From 2^53 on whole numbers are not told apart here. */
 static bool fits (fnn_Dtype t, double d) {
+  if (t == FNN_F32) return (float)d - (float)d == 0;
   if (dtype_is_float(t)) return true;
   double most = t == FNN_U8    ? 255
                 : t == FNN_I32 ? INT32_MAX
-                               : (double)(1LL << 53);
+                               : (double)((1LL << 53) - 1);
   return d <= most && d >= (t == FNN_U8 ? 0 : -most) &&
          d == (double)(int64_t)d;
 }
@@ -243,8 +244,11 @@ static void put_number (Place *p, const json_t *v) {
   if (!fits(t, d)) {
     snprintf(text, sizeof text, "element %lld: expected %s, got %.17g",
              (long long)p->done + 1,
-             t == FNN_U8 ? "a whole number from 0 to 255 (u8)"
-                         : "a whole number that an integer holds",
+             t == FNN_F32  ? "a number that f32 holds"
+             : t == FNN_U8 ? "a whole number from 0 to 255 (u8)"
+             : t == FNN_I32
+                 ? "a whole number that an i32 holds"
+                 : "a whole number below 2^53 (larger ones are rounded)",
              d);
     wrong(p, text);
   }

@@ -3,8 +3,8 @@
 ** libjpeg reports an error by a call that must not return; ours throws.  The
 ** throw destroys the Codec, and with it all that libjpeg holds, then jumps
 ** past libjpeg's own frames, as its longjmp would.  What libjpeg holds is not
-** counted: a few rows, and of progressive images all coefficients, which are
-** held against the limit before they are asked for.
+** counted: a few rows, and of images in several scans all coefficients, which
+** are held against the limit before they are asked for.
 **
 ** A file that ends early, or whose codes are damaged, is an error: libjpeg
 ** itself would go on with grey. */
@@ -205,8 +205,8 @@ static Tensor *upright (Tensor *x, int tag) {
 
 /* Refuses sizes that the file's bytes cannot be the code of, and coefficients
 ** that memory is not there for. */
-static void check_size (const Codec *c) {
-  const struct jpeg_decompress_struct *j = &c->jpeg;
+static void check_size (Codec *c) {
+  struct jpeg_decompress_struct *j = &c->jpeg;
   int64_t w = j->image_width, h = j->image_height;
   if (w * h / RATIO > c->reader->size)
     fnn_throw(FNN_EFORMAT,
@@ -215,9 +215,9 @@ static void check_size (const Codec *c) {
               (long long)c->reader->size);
   fnn_Memory m = fnn_memory();
   uint64_t need = (uint64_t)(w * h) * (uint64_t)j->num_components * 3;
-  if (j->progressive_mode && m.limit > 0 && m.live + need > m.limit)
+  if (jpeg_has_multiple_scans(j) && m.limit > 0 && m.live + need > m.limit)
     fnn_throw(FNN_EMEMORY,
-              "%s: out of memory: a progressive image of %lld by %lld pixels "
+              "%s: out of memory: an image in scans of %lld by %lld pixels "
               "takes %llu bytes, with %llu of %llu in use",
               c->reader->name, (long long)w, (long long)h,
               (unsigned long long)need, (unsigned long long)m.live,

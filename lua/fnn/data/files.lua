@@ -95,8 +95,10 @@ function data.ImageFolder(path, opts)
   local o = check("ImageFolder", opts, folder_options, folder_types)
   local size = o.size or {}
   if o.size and (#size ~= 2 or math_type(size[1]) ~= "integer"
-                 or math_type(size[2]) ~= "integer") then
-    raise "ImageFolder: option 'size': expected { height, width }"
+                 or math_type(size[2]) ~= "integer"
+                 or size[1] < 1 or size[2] < 1) then
+    raise("ImageFolder: option 'size': expected { height, width }, each 1 "
+          .. "to 2^20")
   end
   return image_folder(path, { h = size[1], w = size[2], gray = o.gray,
                               one_hot = o.one_hot })

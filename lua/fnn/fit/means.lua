@@ -12,10 +12,14 @@ local raise, described, method = module.raise, module.described,
 
 local reserved = { epoch = true, loss = true, lr = true }
 
--- What counts: a stream of this library, or an object of a script with add
--- and value.
+-- What counts: a stream of this library, or an object of a script with add,
+-- value and reset.
 local function stream_of (name, key, v)
-  if method(v, "add") and method(v, "value") then return v end
+  if method(v, "add") and method(v, "value") then
+    if method(v, "reset") then return v end
+    raise("%s: option 'metrics': the object at %s has no method reset, " ..
+          "which begins an epoch or a validation anew", name, tostring(key))
+  end
   if type(v) == "string" or options.callable(v) then
     return metrics.stream(v)
   end
@@ -68,9 +72,7 @@ local function new (list)
 
   function means.reset ()
     sum, count = nil, 0
-    for _, entry in ipairs(means.list) do
-      if method(entry[2], "reset") then entry[2]:reset() end
-    end
+    for _, entry in ipairs(means.list) do entry[2]:reset() end
   end
   means.reset()
 

@@ -136,6 +136,11 @@ local function check_loss (name, o)
 end
 
 local function check_device (name, o)
+  if o.device then
+    expect(name, "device", type(o.device) == "string", "cpu or cuda:N",
+           o.device)
+    fnn.device(o.device)  -- raises for what is none
+  end
   if o.autocast then
     local t = o.autocast
     expect(name, "autocast", t == true or t == "bf16" or t == "f16",
@@ -156,20 +161,19 @@ local function check_optimizer (o)
   end
 end
 
-local function check_numbers (o)
-  for key, least in pairs { epochs = 0, accumulate = 1, targets = 1 } do
-    expect("fit", key, is_count(o[key], least),
-           format("an integer of %d or more", least), o[key])
+local least = { epochs = 0, accumulate = 1, targets = 1, batch_size = 1,
+                log_every = 1 }
+
+local function check_numbers (name, o)
+  for key, n in pairs(least) do
+    if o[key] or options[name][key] then
+      expect(name, key, is_count(o[key], n),
+             format("an integer of %d or more", n), o[key])
+    end
   end
   for _, key in ipairs { "clip", "clip_value" } do
     if o[key] then
-      expect("fit", key, is_positive(o[key]), "a number above 0", o[key])
-    end
-  end
-  for _, key in ipairs { "batch_size", "log_every" } do
-    if o[key] then
-      expect("fit", key, is_count(o[key], 1), "an integer of 1 or more",
-             o[key])
+      expect(name, key, is_positive(o[key]), "a number above 0", o[key])
     end
   end
 end
@@ -181,6 +185,9 @@ local function check_parts (o)
   check_function("fit", o, "schedule", "a function of the step")
   check_function("fit", o, "on_epoch", "a function of epoch and stats")
   check_function("fit", o, "on_batch", "a function of step and loss")
+  if o.verbose ~= true then
+    check_function("fit", o, "verbose", "true, or a function of a line")
+  end
   if o.log then
     expect("fit", "log", method(o.log, "scalar"),
            "what has a method scalar, fnn.log.jsonl(path) for one", o.log)
@@ -258,9 +265,9 @@ function options.read (name, given)
   local o = module.options(name, given, defaults)
   check_loss(name, o)
   check_device(name, o)
+  check_numbers(name, o)
   if name == "fit" then
     check_optimizer(o)
-    check_numbers(o)
     check_parts(o)
     check_mode("mode", o.mode)
     o.early_stopping = early_stopping(o)

@@ -30,7 +30,12 @@ local function reading (open)
       raise("fit: the data gave %s for epoch %d: expected a function that " ..
             "gives a batch, or nothing at the end", described(step), epoch)
     end
-    for _ = 1, batch do step() end
+    for i = 1, batch do
+      if step() == nil then
+        raise("fit: the data has %d batches in epoch %d, and %d were given " ..
+              "when it was left", i - 1, epoch, batch)
+      end
+    end
   end
   function source.next () return step() end
   return source

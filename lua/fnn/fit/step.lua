@@ -40,13 +40,13 @@ local function detached (v)
   return list
 end
 
-local function check_loss (loss)
+local function check_loss (name, loss)
   if not fnn.is_tensor(loss) then
-    raise("fit: the loss gave %s, expected a tensor of one number",
+    raise("%s: the loss gave %s, expected a tensor of one number", name,
           described(loss))
   elseif loss:numel() ~= 1 then
-    raise("fit: the loss gave a tensor of shape (%s), expected one number: " ..
-          "the mean over the batch", concat(loss:shape(), ", "))
+    raise("%s: the loss gave a tensor of shape (%s), expected one number: " ..
+          "the mean over the batch", name, concat(loss:shape(), ", "))
   end
 end
 
@@ -61,7 +61,7 @@ local function gather (model, o, batch, read, means)
     if not batch then break end
     local n = count(batch, o)
     local output, loss = forward(model, batch, o)
-    check_loss(loss)
+    check_loss("fit", loss)
     first, total, batches = first or max(n, 1), (total or 0) + n, i
     local part = n == first and loss or loss * (n / first)
     if scaler then part = scaler:scale(part) end
@@ -97,4 +97,4 @@ local function learn (model, opt, o, batch, read, means)
 end
 
 return { learn = learn, forward = forward, count = count,
-         detached = detached }
+         detached = detached, check_loss = check_loss }

@@ -31,8 +31,10 @@ fnn.fit(model: Module, data: Dataset|Loader|table|function, options: table)
   Trains the model and returns what was seen in each epoch that ran to its end:
   tables of epoch, loss, lr, val_loss and the metrics by their names, those of
   the validation as val_NAME. The loss is a mean over the items, a metric is of
-  all items. The model is left in evaluation, as by model:eval(). A mean loss
-  that is infinite or nan raises.
+  all items. A model in evaluation is put in training, one in training is left
+  as it is: parts of it may be in evaluation, so that a batch norm keeps its
+  statistics. It ends in evaluation, as by model:eval(). A mean loss that is
+  infinite or nan raises.
   loss: function                 of outputs and targets: nn.cross_entropy; the
                                  mean over a batch
   epochs: integer = 1
@@ -55,7 +57,8 @@ fnn.fit(model: Module, data: Dataset|Loader|table|function, options: table)
                                  data may be
   metrics: table                 functions of outputs and targets by name, names
                                  of metrics ({ "accuracy" }), metrics.stream,
-                                 objects with add(outputs, targets) and value()
+                                 objects with add(outputs, targets), value() and
+                                 reset()
   monitor: string                what tells how good it is: val_loss, or loss
                                  without a validation
   mode: string                   "min" or "max", if the name does not tell

@@ -111,7 +111,8 @@ Tensor:scatter_add_(dim: integer, ids: Tensor, source: Tensor) -> Tensor
   The same, into x itself.
 
 Tensor:masked_select(mask: Tensor) -> Tensor
-  The elements where mask is true, as a vector. The same as x[mask].
+  The elements where mask is true, as a vector; x and mask broadcast. x[mask]
+  is the same for a mask of as many dimensions.
 
 Tensor:nonzero() -> Tensor
   The ids of the elements that are not zero, a row each.

@@ -12,9 +12,9 @@ x:at(id) takes an id where x[place] takes a place.
 
 x[i] is a view that shares memory with x, or a number when x has one
 dimension. x[mask], with a bool tensor, gives the elements where it is true, or
-the rows, when the mask has one dimension and x more; x[ids], with a tensor of
-integers, gives those rows. x[i] = v and x[mask] = number write. #x is the size
-of the first dimension, and ipairs(x) goes along it.
+the rows, when x has more dimensions: the mask is of the first ones. x[ids],
+with a tensor of integers, gives those rows. x[i] = v and x[mask] = number
+write. #x is the size of the first dimension, and ipairs(x) goes along it.
 
 # Making tensors
 

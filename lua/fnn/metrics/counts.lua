@@ -28,12 +28,24 @@ end
 
 local accuracy = {
   defaults = { threshold = 0.5, dim = 2, ignore_index = false },
-  value = share,
 }
 
+-- Ids that are no classes are counted where they are, so that a batch does not
+-- wait for the device.
 function accuracy.add (s, o, outputs, targets, what)
-  local found, wanted = rows.pairs(what, outputs, targets, o)
+  local found, wanted, n = rows.pairs(what, outputs, targets, o)
   count(s, found:eq(wanted), #found)
+  local strange = wanted:lt(0):logical_or(wanted:ge(n)):sum()
+  s.strange = s.strange and s.strange + strange or strange
+end
+
+function accuracy.value (s, _, what)
+  local strange = s.strange and s.strange:item() or 0
+  if strange > 0 then
+    raise("%s: %d targets are no classes (option 'ignore_index' leaves out " ..
+          "those of an id)", what, strange)
+  end
+  return share(s)
 end
 
 local top_k = { defaults = { k = 5, ignore_index = false }, value = share }
@@ -45,7 +57,8 @@ function top_k.check (what, o)
   end
 end
 
--- Of equal scores the lower id comes first, as in argmax.
+-- Of equal scores the lower id comes first, as in argmax.  What is not behind
+-- the target is before it: so is all where its score is nan.
 function top_k.add (s, o, outputs, targets, what)
   local x = rows.tensor(what, "outputs", outputs)
   if x:ndim() ~= 2 then
@@ -60,8 +73,9 @@ function top_k.add (s, o, outputs, targets, what)
   local at = wanted:reshape(-1, 1)
   local score = x:gather(2, at)
   local ids = fnn.arange(x:size(2), { dtype = "i64", device = x:device() })
-  local before = x:gt(score):logical_or(x:eq(score):logical_and(ids:lt(at)))
-  count(s, before:sum(2):lt(o.k), #wanted)
+  local not_before = x:lt(score):logical_or(
+    x:eq(score):logical_and(ids:ge(at)))
+  count(s, not_before:sum(2):gt(x:size(2) - o.k), #wanted)
 end
 
 -- }======================================================
@@ -70,14 +84,25 @@ end
 -- A table of counts
 -- =======================================================
 
+-- Raises unless counts of n classes go into the table t of as many.
+local function check_size (what, t, size, n)
+  if #t ~= size then
+    raise("%s: outputs of %d classes, and before of others", what, n)
+  end
+end
+
 local confusion = { defaults = { threshold = 0.5, classes = false, dim = 2,
                                  ignore_index = false } }
 
 function confusion.add (s, o, outputs, targets, what)
   local found, wanted, n = rows.pairs(what, outputs, targets, o)
+  if o.classes and o.classes < n then
+    raise("%s: option 'classes': %d, but outputs have %d", what, o.classes, n)
+  end
   n = o.classes or n
   local as = { dtype = "i64", device = found:device() }
   s.counts = s.counts or fnn.zeros({ n * n }, as)
+  check_size(what, s.counts, n * n, n)
   if #found == 0 then return end
   rows.check(what, wanted, n)
   s.counts = s.counts:scatter_add(1, wanted * n + found,
@@ -114,6 +139,7 @@ local function add (s, o, outputs, targets, what)
   local as = { dtype = "i64", device = found:device() }
   for _, key in ipairs { "right", "predicted", "actual" } do
     s[key] = s[key] or fnn.zeros({ n }, as)
+    check_size(what, s[key], n, n)
   end
   rows.check(what, wanted, n)
   if #found == 0 then return end

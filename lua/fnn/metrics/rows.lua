@@ -4,11 +4,36 @@
 local fnn, load = ...
 local module = load "nn/module"
 
-local floor = math.floor
+local floor, math_type = math.floor, math.type
 local concat, unpack = table.concat, table.unpack
+local pairs, tostring = pairs, tostring
 local raise, described = module.raise, module.described
 
 local rows = {}
+
+local kinds = {
+  threshold = { "a number", function (v) return math_type(v) end },
+  dim = { "an integer", function (v) return math_type(v) == "integer" end },
+  ignore_index = { "an integer", function (v)
+    return math_type(v) == "integer"
+  end },
+  positive = { "an id of 0 or more", function (v)
+    return math_type(v) == "integer" and v >= 0
+  end },
+  classes = { "an integer of 1 or more", function (v)
+    return math_type(v) == "integer" and v >= 1
+  end },
+}
+
+-- Raises for options that metrics share and that are not of their kind.
+function rows.check_options (what, o)
+  for key, kind in pairs(kinds) do
+    if o[key] and not kind[2](o[key]) then
+      raise("%s: option '%s': expected %s, got %s", what, key, kind[1],
+            math_type(o[key]) and tostring(o[key]) or described(o[key]))
+    end
+  end
+end
 
 function rows.shape (x) return "(" .. concat(x:shape(), ", ") .. ")" end
 

@@ -230,6 +230,10 @@ Scheduler.__index = Scheduler
 function Scheduler:__call (step)
   internals.capture.refuse "a scheduler"
   local rate = self.schedule(step)
+  if not math_type(rate) then
+    raise("scheduler: the schedule gave %s for step %s, expected a number",
+          described(rate), tostring(step))
+  end
   for i, ratio in ipairs(self.ratios) do
     self.optimizer:set_learning_rate(rate * ratio, i)
   end

@@ -59,6 +59,9 @@ add("index", "x[mask]", { 3, 4 },
 add("index", "x[mask], rows", { 4, 3 }, function(x)
   return x[x:detach():select(2, 1):gt(0)]
 end)
+add("index", "x[mask], places", { 4, 3, 2 }, function(x)
+  return x[x:detach():select(3, 1):gt(0)]
+end)
 add("index", "x[ids]", { 4, 3 }, function(x)
   return x[fnn.tensor({ 2, 0, 2 }, { dtype = "i64" })]
 end, { empty = { { 4, 0 } } })
