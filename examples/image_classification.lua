@@ -1,19 +1,21 @@
 -- image_classification.lua: a folder of pictures, a folder in it for each
 -- class, and a network that tells the classes apart.
 --
---   fnn examples/image_classification.lua [--quick] [--folder shapes]
+--   fnn examples/image_classification.lua [--quick] [--folder FOLDER]
 --                                         [--picture FILE]
 --
--- The pictures are drawn here, so that there are some: circles, squares,
--- triangles and crosses of any size, place, turn and colour, in noise.  A
--- folder of your own serves as well: FOLDER/cat/anything.png, FOLDER/dog/...
+-- The pictures are drawn here, in the folder shapes, so that there are some:
+-- circles, squares, triangles and crosses of any size, place, turn and colour,
+-- in noise.  A folder of your own serves as well: FOLDER/cat/anything.png,
+-- FOLDER/dog/...
 
 local fnn = require "fnn"
 local nn, optim, data, plot = fnn.nn, fnn.optim, fnn.data, fnn.plot
 
 local o = fnn.cli {
   "Learns the classes of a folder of pictures.",
-  { "folder", "shapes", "the pictures; made if it is not there" },
+  { "folder", nil, "the pictures, if not ones that are drawn here",
+    value = "FOLDER" },
   { "picture", "image_classification.png", "where to draw", value = "FILE" },
   { "quick", false, "a few seconds, for tests" },
   { "seed", 1, "the same start, and so the same end, each time" },
@@ -62,15 +64,17 @@ local function draw_all (folder, count)
   end
 end
 
-if not fnn.io.is_file(o.folder .. "/circle/001.png") then
-  draw_all(o.folder, 120)
+-- Only into a folder of its own.
+local folder = o.folder or "shapes"
+if not o.folder and not fnn.io.is_file(folder .. "/triangle/120.png") then
+  draw_all(folder, 120)
 end
 
 -- Data ---------------------------------------------------------------------
 
 -- Pictures (3, side, side) with values from 0 to 1, read as they are asked for,
 -- and the id of each one's class; the classes are the folders' names.
-local pictures = data.ImageFolder(o.folder, { size = { side, side } })
+local pictures = data.ImageFolder(folder, { size = { side, side } })
 local classes = pictures.classes
 
 -- Half of each class is kept for testing.  Those to learn from come twice, as
@@ -78,7 +82,7 @@ local classes = pictures.classes
 local train, test = pictures:split_stratified(0.5, { seed = 1 })
 local mirrored = train:flip_horizontal()
 print(("%s: %d pictures of %s; %d to learn from, with mirror images %d"):format(
-  o.folder, #pictures, table.concat(classes, ", "), #train, #mirrored))
+  folder, #pictures, table.concat(classes, ", "), #train, #mirrored))
 
 -- Model and training -------------------------------------------------------
 

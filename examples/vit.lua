@@ -25,14 +25,13 @@ local vit = nn.VisionTransformer {
   dim = 64, depth = 3, heads = 4, dropout = 0.1,
 }
 
-
 local steps = epochs * math.ceil(#train / batch)
 vit:fit(train, {
   epochs = epochs, batch_size = batch, seed = options.seed,
   schedule = optim.WarmupCosine(3e-3, steps // 10, steps),
   progress = false, validation = test,
   metrics = { accuracy = fnn.metrics.accuracy },
-  callback = function (epoch, stats)
+  on_epoch = function (epoch, stats)
     if epoch % (epochs // 4) == 0 then
       print(("epoch %2d: loss %.4f, %.1f %% of the test digits right"):format(
         epoch, stats.loss, 100 * stats.val_accuracy))
