@@ -11,7 +11,7 @@ local folder = internals.folder
 
 local ipairs, pairs, setmetatable = ipairs, pairs, setmetatable
 local tostring, type = tostring, type
-local format, gmatch = string.format, string.gmatch
+local find, format, gmatch = string.find, string.format, string.gmatch
 local gsub, match = string.gsub, string.match
 local math_type, tointeger = math.type, math.tointeger
 local remove, sort = table.remove, table.sort
@@ -28,6 +28,19 @@ local function path_of (self, step)
   return format("%s/step-%09d.safetensors", self._folder, step)
 end
 
+-- What a file that cannot be read is no fault of.
+local faultless = { "out of memory", "not enough memory",
+                    "Too many open files" }
+
+local function pass_over (self, why)
+  why = gsub(tostring(why), "^[^\n:]+:%d+: ", "")
+  for _, what in ipairs(faultless) do
+    if find(why, what, 1, true) then raise("checkpoints: %s", why) end
+  end
+  self._damaged = why
+  internals.warn("checkpoints: passed over: " .. why)
+end
+
 -- Finds the files, by rising steps: { step =, path =, values = }.  A damaged
 -- one is passed over, with a warning.
 local function survey (self)
@@ -40,8 +53,7 @@ local function survey (self)
     if values then
       list[#list + 1] = { step = step, path = path, values = values }
     elseif path then
-      self._damaged = gsub(why, "^[^\n:]+:%d+: ", "")
-      internals.warn("checkpoints: passed over: " .. self._damaged)
+      pass_over(self, why)
     end
   end
   sort(list, function (a, b) return a.step < b.step end)

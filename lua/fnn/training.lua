@@ -42,6 +42,10 @@ local function method (v, name)
   return ok and type(f) == "function" and f or nil
 end
 
+local function has_state (v)
+  return method(v, "state_dict") and method(v, "load_state_dict")
+end
+
 -- A source of batches without a state_dict of its own.
 local function has_cursor (v)
   return method(v, "cursor") and method(v, "start")
@@ -50,10 +54,7 @@ end
 -- How a value is kept.
 local function kind_of (v)
   if fnn.is_tensor(v) then return "tensor" end
-  if method(v, "state_dict") and method(v, "load_state_dict") or
-     has_cursor(v) then
-    return "state"
-  end
+  if has_state(v) or has_cursor(v) then return "state" end
   if method(v, "set_state") and method(v, "state") then return "generator" end
   return not is_object(v) and type(v) ~= "function" and "value" or nil
 end
@@ -101,7 +102,7 @@ end
 -- Adds the tensors of a state_dict to the list; returns what else is kept.
 -- One without names, of a scheduler, has no tensors.
 local function dict_of (name, v)
-  if method(v, "state_dict") then
+  if has_state(v) then
     local dict = v:state_dict()
     if type(dict) == "table" then return dict end
     raise("save_training: '%s': its state_dict returned %s, expected a table",
@@ -299,7 +300,7 @@ function prepare.state (v, file, name, entry)
     local first, rest = model_state.prepare_part(v, file, name .. ".",
                                                  entry.values)
     return { first = first, rest = rest }
-  elseif not method(v, "state_dict") then
+  elseif not has_state(v) then
     return prepare_cursor(v, entry)
   elseif method(v, "check_state_dict") then
     v:check_state_dict(state_of(file, name, entry))

@@ -285,6 +285,30 @@ describe("fnn.fit in a folder of fnn.checkpoints", function()
     assert.same({ 6, 3, 1 }, { values.step, values.epoch, values.val_loss })
   end)
 
+  it("tells what fnn.checkpoints gave which is the best", function()
+    local kept = fnn.checkpoints(folder .. "/f", { keep = 1,
+                                                   best = "val_loss" })
+    fit { checkpoints = kept }
+    local _, values = kept:best()
+    assert.same({ 6, 3, 1 }, { values.step, values.epoch, values.val_loss })
+    kept = fnn.checkpoints(folder .. "/g", { best = "val_los" })
+    raises("no 'val_los' to follow (did you mean 'val_loss'?)", fit,
+           { checkpoints = kept })
+    raises("keep and mode are for a folder", fit,
+           { checkpoints = { folder = kept, keep = 1 } })
+  end)
+
+  it("goes on amid an epoch with the metrics that have counted", function()
+    local place = folder .. "/e"
+    local function stop() return false end
+    local function one() return 1 end
+    fit { checkpoints = place, metrics = { m = one }, on_batch = stop }
+    raises("the checkpoint is amid an epoch, in which metric 'n' has not " ..
+           "counted", fit, { checkpoints = place, resume = true,
+                             metrics = { m = one, n = one } })
+    assert.equal(4, #fit { checkpoints = place, resume = true })
+  end)
+
   it("goes on, begins, and does not mix two runs", function()
     local place = folder .. "/b"
     assert.equal(2, #fit { checkpoints = place, epochs = 2, resume = true })

@@ -31,7 +31,7 @@ options.evaluate = { batch_size = false, loss = false, metrics = {},
 local stopping = { patience = 3, min_delta = 0, monitor = false, mode = false,
                    restore_best = false }
 
-local saving = { folder = false, every = false, keep = 3, best = false,
+local saving = { folder = false, every = false, keep = false, best = false,
                  mode = false }
 
 -- What options are called elsewhere.
@@ -255,6 +255,12 @@ local function checkpoints (o)
            "every as an integer of 1 or more (steps)", p.every)
   end
   check_mode("checkpoints", p.mode)
+  if type(p.folder) == "string" then
+    p.keep = p.keep or 3
+  elseif p.keep or p.mode then
+    raise("fit: option 'checkpoints': keep and mode are for a folder; what " ..
+          "saves here has its own")
+  end
   return p
 end
 

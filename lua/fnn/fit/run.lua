@@ -39,7 +39,8 @@ end
 
 -- Numbers of the means go to the values, tensors beside them.
 local function add_means (dict, values, means)
-  values.means = {}
+  values.means, values.metrics = {}, {}
+  for i, entry in ipairs(means.list) do values.metrics[i] = entry[1] end
   for key, v in pairs(means.state()) do
     if fnn.is_tensor(v) then
       dict[#dict + 1] = "means." .. key
@@ -100,6 +101,18 @@ local function check_shape (run, saved)
   end
 end
 
+-- What has counted a part of an epoch must go on with it.
+local function check_means (run, saved)
+  local counted = {}
+  for _, name in ipairs(saved) do counted[name] = true end
+  for _, entry in ipairs(run.means.list) do
+    if not counted[entry[1]] then
+      raise("fit: the checkpoint is amid an epoch, in which metric '%s' has " ..
+            "not counted: resume with the same metrics", entry[1])
+    end
+  end
+end
+
 -- Raises for the place of another run.
 function Place:check_state_dict (dict)
   local values = dict[".state"]
@@ -107,6 +120,7 @@ function Place:check_state_dict (dict)
     raise("fit: the checkpoint was not made by fnn.fit")
   end
   check_shape(self.run, values.shape)
+  if values.batch > 0 then check_means(self.run, values.metrics or {}) end
 end
 
 function Place:load_state_dict (dict)
@@ -157,6 +171,9 @@ local function open (run, list)
   end
   check_metrics(run)
   local best, mode = p.best, p.mode
+  if not best and type(p.folder) == "table" and p.folder._metric then
+    best, mode = p.folder._metric, p.folder._mode  -- fnn.checkpoints has it
+  end
   if best then
     best, mode = watch.choose("checkpoints", run.o, list,
                               best ~= true and best, mode)
