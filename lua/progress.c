@@ -49,7 +49,7 @@ static int columns (void) {
 
 /* "1:02:03", "2:03" */
 static void write_time (char *to, size_t size, double seconds) {
-  long s = (long)(seconds + 0.5);
+  long s = seconds < 1e9 ? (long)(seconds + 0.5) : 1000000000;
   if (s >= 3600)
     snprintf(to, size, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
   else snprintf(to, size, "%ld:%02ld", s / 60, s % 60);
@@ -58,7 +58,7 @@ static void write_time (char *to, size_t size, double seconds) {
 /* "123/456  12.3/s  1:20 left" */
 static int write_facts (char *to, size_t size, int64_t step, int64_t total,
                         double t) {
-  double rate = t > 0 ? (double)(step - bar.first) / t : 0;
+  double rate = t > 0 ? ((double)step - (double)bar.first) / t : 0;
   char rest[32];
   int n = total > 0 ? snprintf(to, size, "%" PRId64 "/%" PRId64, step, total)
                     : snprintf(to, size, "%" PRId64, step);
@@ -67,22 +67,47 @@ static int write_facts (char *to, size_t size, int64_t step, int64_t total,
                   rate < 1 ? 1 / rate : rate, rate < 1 ? " s each" : "/s");
   if (step < total && rate <= 0) return n;
   write_time(rest, sizeof rest,
-             step < total ? (double)(total - step) / rate : t);
+             step < total ? ((double)total - (double)step) / rate : t);
   return n + snprintf(to + n, size - (size_t)n, "  %s%s", rest,
                       step < total ? " left" : "");
 }
 
+/* How much is done, from 0 to 1. */
+static double part (int64_t step, int64_t total) {
+  if (step <= 0 || total <= 0) return 0;
+  return step < total ? (double)step / (double)total : 1;
+}
+
+static bool begins (char c) { return ((unsigned char)c & 0xc0) != 0x80; }
+
+/* The name in letters, at most so many, without what steers a terminal.
+** Returns how many there are.  Of a name that was cut the last letter may be
+** a part of one. */
+static int name_of (char *to, int most) {
+  size_t n = strlen(bar.what), i = 0;
+  int letters = 0;
+  if (n == sizeof bar.what - 1)
+    while (n > 0 && !begins(bar.what[--n])) continue;
+  for (; i < n && (!begins(bar.what[i]) || letters < most); i++) {
+    letters += begins(bar.what[i]);
+    bool steers = (unsigned char)bar.what[i] < ' ' || bar.what[i] == 127;
+    to[i] = steers ? ' ' : bar.what[i];
+  }
+  to[i] = '\0';
+  return letters;
+}
+
 static void draw_bar (int64_t step, int64_t total, double t) {
-  char facts[128];
+  char facts[128], name[sizeof bar.what];
   bool colour = progress_colour(STDERR_FILENO);
   int n = write_facts(facts, sizeof facts, step, total, t);
-  int room = columns() - 1 - (int)strlen(bar.what) - n - 12;
-  int name = columns() - 1 - n - 2;
-  fprintf(stderr, "\r%.*s", name > 0 ? name : 0, bar.what);
+  int letters = name_of(name, columns() - 1 - n - 2);
+  int room = columns() - 1 - letters - n - 12;
+  fprintf(stderr, "\r%s", name);
   if (total > 0 && room >= 10) {
     int length = room > 40 ? 40 : room;
-    int done = (int)((double)length * (double)step / (double)total);
-    fprintf(stderr, " %3d%% %s[", (int)(100 * (double)step / (double)total),
+    int done = (int)(length * part(step, total));
+    fprintf(stderr, " %3d%% %s[", (int)(100 * part(step, total)),
             colour ? "\033[32m" : "");
     for (int i = 0; i < length; i++)
       fputc(i < done ? '=' : i == done ? '>' : ' ', stderr);
@@ -92,16 +117,16 @@ static void draw_bar (int64_t step, int64_t total, double t) {
 }
 
 static void draw_line (int64_t step, int64_t total, double t) {
-  char facts[128];
+  char facts[128], name[sizeof bar.what];
   write_facts(facts, sizeof facts, step, total, t);
-  fprintf(stderr, "%s:", bar.what);
-  if (total > 0)
-    fprintf(stderr, " %3d%%", (int)(100 * (double)step / (double)total));
+  name_of(name, (int)sizeof name);
+  fprintf(stderr, "%s:", name);
+  if (total > 0) fprintf(stderr, " %3d%%", (int)(100 * part(step, total)));
   fprintf(stderr, " %s\n", facts);
 }
 
 static int share_of (int64_t step, int64_t total) {
-  return total > 0 ? (int)(SHARES * (double)step / (double)total) : 0;
+  return (int)(SHARES * part(step, total));
 }
 
 /* Whether it is time for a line, since seconds after the last, t after the

@@ -182,6 +182,29 @@ static void writes_lines_elsewhere (void **state) {
   assert_true(n > 10 && n < 30);
 }
 
+/* A step past its end, numbers at their ends, names that steer or are cut. */
+static void bears_odd_work (void **state) {
+  (void)state;
+  progress_show(NULL, "a\033[31mb\nc", INT64_MIN, 10);
+  bar.start -= 1, bar.drawn -= 1;
+  progress_show(NULL, "a\033[31mb\nc", 5, 100);
+  const char *s = shown();
+  assert_non_null(strstr(s, "\ra [31mb c "));
+  assert_non_null(strstr(s, "  5/100  "));
+  bar.drawn -= 1;
+  progress_show(NULL, "a\033[31mb\nc", INT64_MAX, 1000000);
+  assert_null(strstr(shown(), " -"));
+  char name[101] = "x";
+  for (int i = 1; i < 99; i += 2) memcpy(name + i, "\xc3\xa4", 3);
+  work(name, 1, 20, 0);
+  s = shown();
+  const char *end = strrchr(s, '\xc3');
+  assert_non_null(end);
+  assert_int_equal((unsigned char)end[1], 0xa4);
+  progress_end();
+  shown();
+}
+
 static void ends_without_words (void **state) {
   (void)state;
   work("reading", 1, 30, 0);
@@ -202,6 +225,7 @@ int main (void) {
     cmocka_unit_test(has_no_colour_when_asked),
     cmocka_unit_test(is_silent_in_a_pipe_at_first),
     cmocka_unit_test(writes_lines_elsewhere),
+    cmocka_unit_test(bears_odd_work),
     cmocka_unit_test(ends_without_words),
   };
   return cmocka_run_group_tests_name("program_progress", tests, open_terminal,

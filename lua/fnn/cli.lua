@@ -40,7 +40,9 @@ local function near (c, word)
   local names = {}
   for _, o in ipairs(c.spec.all) do
     names[#names + 1] = "--" .. o.shown
-    if o.type == "flag" then names[#names + 1] = "--no-" .. o.shown end
+    if o.type == "flag" and o.name ~= "help" then
+      names[#names + 1] = "--no-" .. o.shown
+    end
   end
   sort(names)
   return internals.nearest(word, names)
@@ -78,7 +80,8 @@ end
 
 function read.choice (o, text)
   for _, v in ipairs(o.choices) do
-    if tostring(v) == text then return v end
+    if tostring(v) == text or
+       type(v) == "number" and tonumber(text) == v then return v end
   end
 end
 
@@ -171,7 +174,8 @@ local function add_word (c, word)
   local most = c.spec.words.most
   if #c.words >= most then
     fail(c, most == 0 and "expected no words but options, got '%s'%s" or
-         "unexpected word '%s'%s", word, suggestion(near(c, "--" .. word)))
+         "unexpected word '%s'%s", word,
+         suggestion(find(word, "^%a") and near(c, "--" .. word)))
   end
   c.words[#c.words + 1] = word
 end
@@ -236,16 +240,19 @@ local function check_required (c)
   end
 end
 
-local function apply_device (c, name)
-  local ok, why = pcall(fnn.set_default_device, name)
-  if not ok then fail(c, "option '--device': %s", why) end
+-- Gives v to one of fnn's functions, whose errors are then of the word.
+local function give (c, name, f, v)
+  local ok, why = pcall(f, v)
+  if not ok then
+    fail(c, "option '--%s': %s", name, gsub(tostring(why), "^[^\n]-:%d+: ", ""))
+  end
 end
 
 -- The standard options have their effect here; what is then in force is what
 -- the script is told.
 local function apply (c, o)
-  if o.device then apply_device(c, o.device) end
-  if o.threads then fnn.threads(o.threads) end
+  if o.device then give(c, "device", fnn.set_default_device, o.device) end
+  if o.threads then give(c, "threads", fnn.threads, o.threads) end
   if o.seed then fnn.manual_seed(o.seed) end
   o.device, o.threads = fnn.default_device(), fnn.threads()
   o.seed = o.seed or fnn.default_generator():seed()

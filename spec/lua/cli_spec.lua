@@ -121,6 +121,8 @@ describe("fnn.cli", function()
     fails("unknown option '--devise' (did you mean '--device'?)", "--devise x")
     fails("unknown option 'epoch=' (did you mean 'epochs='?)", "epoch=3")
     fails("unknown option '--no-lr'", "--no-lr")
+    fails("unknown option '--no-help' (did you mean '--help'?)", "--no-help")
+    fails("expected no words but options, got '-5'", "-5", { { "lr", 1 } })
     fails("unknown option '-x'", "-x")
     local spec = { { "quick", false } }
     fails("expected no words but options, got 'quick' (did you mean " ..
@@ -129,6 +131,9 @@ describe("fnn.cli", function()
     fails("unexpected word 'c'", "a b c", spec)
     fails("expected IN OUT", "a", spec)
     assert.equal("b", fnn.cli(spec, { "a", "b" })[2])
+    assert.equal(2.0, fnn.cli({ { "x", { 1.0, 2.0 } } }, { "x=2" }).x)
+    assert.equal("float", math.type(
+      fnn.cli({ { "x", 1, type = "number" } }, {}).x))
     fails("expected FILE...", "", { words = "FILE..." })
   end)
 
@@ -156,7 +161,9 @@ describe("fnn.cli", function()
     assert.equal(6, fnn.cli({}, {}).seed)  -- what is in force
     fnn.threads(threads)
     local _, message = fnn.try_cli({}, words "--device cud")
-    assert.matches("option '%-%-device': .*cud", message)
+    assert.matches("option '%-%-device': unknown device 'cud'", message)
+    fails("option '--threads': threads: count out of range (expected 0 to " ..
+          "256, got 999)", "--threads 999", {})
     fails("option '--threads': expected an integer of 1 or more, got '0'",
           "--threads 0", {})
   end)
@@ -181,6 +188,14 @@ describe("fnn.cli", function()
     wrong("option 'a': expected a number, a string, a boolean, a list of " ..
           "choices or nil as its default, got an empty table", { { "a", {} } })
     wrong("option 'a': min is for numbers", { { "a", "x", min = 1 } })
+    wrong("option 'a': its default is no integer",
+          { { "a", "x", type = "integer" } })
+    wrong("option 'a': its default is no integer",
+          { { "a", 0.5, type = "integer" } })
+    wrong("option 'a': its default is no string",
+          { { "a", 1, type = "string" } })
+    wrong("option 'a': expected texts or numbers to choose from, got a table",
+          { { "a", { {} } } })
     wrong("option 'a': expected { name, default, text }, got something at [4]",
           { { "a", 1, "b", "c" } })
     wrong("every script has an option 'help'", { { "help", false } })

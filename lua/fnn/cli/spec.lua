@@ -47,7 +47,8 @@ local function type_of (name, e)
   if kind == "string" then return "string" end
   if kind == "table" and #default > 0 then return "choice" end
   if kind == "number" then
-    return e.type or math_type(default) == "integer" and "integer" or "number"
+    local own = math_type(default) == "integer" and "integer" or "number"
+    return e.type == "number" and "number" or own
   end
   if kind == "nil" then return e.type or "string" end
   raise("cli: option '%s': expected a number, a string, a boolean, a list " ..
@@ -77,6 +78,15 @@ local function check_keys (name, e)
      not (type(e.short) == "string" and find(e.short, "^%w$")) then
     raise("cli: option '%s': short: expected a letter, got '%s'", name,
           tostring(e.short))
+  end
+end
+
+local function check_choices (o)
+  for _, v in ipairs(o.choices or {}) do
+    if type(v) ~= "string" and type(v) ~= "number" then
+      raise("cli: option '%s': expected texts or numbers to choose from, " ..
+            "got %s", o.name, described(v))
+    end
   end
 end
 
@@ -113,6 +123,11 @@ local function entry (e, place)
     raise("cli: option '%s': expected a text, got %s", name, described(o.text))
   end
   if o.type == "choice" then o.choices, o.default = e[2], e[2][1] end
+  if o.type == "number" and o.default then o.default = o.default + 0.0 end
+  if e.type and e.type ~= o.type then
+    raise("cli: option '%s': its default is no %s", name, e.type)
+  end
+  check_choices(o)
   check_range(o)
   return o
 end
