@@ -66,8 +66,8 @@ end
 -- A function of a script: its mean, a row counting once.
 local mean = { defaults = {} }
 
-function mean.add (s, o, outputs, targets)
-  local v, n = o.f(outputs, targets), #targets
+function mean.add (s, o, outputs, targets, _, ...)
+  local v, n = o.f(outputs, targets, ...), #targets
   if fnn.is_tensor(v) then v = v:item() end
   if type(v) ~= "number" then
     raise("metrics.stream: the metric gave %s, expected a number",
@@ -89,10 +89,10 @@ end
 -- The metric's name.
 function Stream:name () return hidden[self].name end
 
--- Counts the rows of a batch.
-function Stream:add (outputs, targets)
+-- Counts the rows of a batch.  A function of a script is given all targets.
+function Stream:add (outputs, targets, ...)
   local h = hidden[self]
-  fnn.no_grad(h.kind.add, h.s, h.o, outputs, targets, h.what)
+  fnn.no_grad(h.kind.add, h.s, h.o, outputs, targets, h.what, ...)
   return self
 end
 
