@@ -114,6 +114,7 @@ function rows.ids (what, outputs, targets, o)
   targets = targets:reshape(-1)
   if is_integer[targets:dtype()] then return targets:to("i64") end
   if not dim then return targets:ge(0.5):to("i64") end
+  targets = targets:to("f64")
   local whole = targets:eq(targets:floor())  -- others are no ids
   return targets:masked_fill(whole:logical_not(), -1):to("i64")
 end
