@@ -140,10 +140,17 @@ function Stream:load_state_dict (state)
   return self
 end
 
+-- What metrics are called elsewhere.
+local elsewhere = { acc = "accuracy", auroc = "auc", roc_auc = "auc",
+                    f1_score = "f1", top_k_accuracy = "top_k",
+                    confusion_matrix = "confusion" }
+
 local function kind_of (metric)
   if type(metric) == "string" then
     if not kinds[metric] then
+      local here = elsewhere[metric]
       raise("metrics.stream: no metric '%s'%s", metric,
+            here and " (here it is " .. here .. ")" or
             module.suggestion(metric, kinds, true))
     end
     return metric
