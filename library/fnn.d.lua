@@ -4886,11 +4886,12 @@ function fnn.metrics.stream(metric, options) end
 ---@class fnn.MetricStream
 local MetricStream = {}
 
----Counts a batch.
+---Counts a batch. A function of your own is given further targets, too.
 ---@param outputs fnn.Tensor
 ---@param targets fnn.Tensor
+---@param ... fnn.Tensor
 ---@return fnn.MetricStream
-function MetricStream:add(outputs, targets) end
+function MetricStream:add(outputs, targets, ...) end
 
 ---The metric of all that was added since the last reset.
 ---@return number|number[]|fnn.Tensor

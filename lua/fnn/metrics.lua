@@ -66,8 +66,8 @@ end
 -- A function of a script: its mean, a row counting once.
 local mean = { defaults = {} }
 
-function mean.add (s, o, outputs, targets)
-  local v, n = o.f(outputs, targets), #targets
+function mean.add (s, o, outputs, targets, _, ...)
+  local v, n = o.f(outputs, targets, ...), #targets
   if fnn.is_tensor(v) then v = v:item() end
   if type(v) ~= "number" then
     raise("metrics.stream: the metric gave %s, expected a number",
@@ -89,10 +89,10 @@ end
 -- The metric's name.
 function Stream:name () return hidden[self].name end
 
--- Counts the rows of a batch.
-function Stream:add (outputs, targets)
+-- Counts the rows of a batch.  A function of a script is given all targets.
+function Stream:add (outputs, targets, ...)
   local h = hidden[self]
-  fnn.no_grad(h.kind.add, h.s, h.o, outputs, targets, h.what)
+  fnn.no_grad(h.kind.add, h.s, h.o, outputs, targets, h.what, ...)
   return self
 end
 
@@ -140,10 +140,17 @@ function Stream:load_state_dict (state)
   return self
 end
 
+-- What metrics are called elsewhere.
+local elsewhere = { acc = "accuracy", auroc = "auc", roc_auc = "auc",
+                    f1_score = "f1", top_k_accuracy = "top_k",
+                    confusion_matrix = "confusion" }
+
 local function kind_of (metric)
   if type(metric) == "string" then
     if not kinds[metric] then
+      local here = elsewhere[metric]
       raise("metrics.stream: no metric '%s'%s", metric,
+            here and " (here it is " .. here .. ")" or
             module.suggestion(metric, kinds, true))
     end
     return metric

@@ -253,6 +253,7 @@ describe("ImageFolder", function ()
     fails("{ height, width }", data.ImageFolder, path, { size = { 3 } })
     fails("1 to 2^20", data.ImageFolder, path, { size = { 0, 3 } })
     fails("1 to 2^20", data.ImageFolder, path, { size = { 0, 0 } })
+    fails("ImageFolder: expected a path, got table", data.ImageFolder, {})
     fails("1 to 2^20", data.ImageFolder, path, { size = { 3, 1 << 21 } })
     fails("did you mean 'one_hot'?", data.ImageFolder, path, { onehot = true })
     if io.has_jpeg() then

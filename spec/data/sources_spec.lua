@@ -433,6 +433,14 @@ describe("JsonlStream", function ()
     end
   end)
 
+  it("names itself where an option is no integer", function ()
+    local path = shell.write('{"x": 1}\n')
+    fails("JsonlStream: option 'shuffle': expected an integer",
+          data.JsonlStream, path, { input = "x", shuffle = 1.5 })
+    fails("JsonlStream: expected a path, got table", data.JsonlStream, {},
+          { input = "x" })
+  end)
+
   it("refuses a line without an end", function ()
     local path = shell.write('{"x": 1}\n')
     local f = assert(io.open(path, "r+b"))

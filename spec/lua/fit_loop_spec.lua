@@ -137,6 +137,14 @@ describe("fnn.fit's metrics", function()
     assert.equal(found.auc, stats.auc)  -- of a rate of 0
   end)
 
+  it("get all targets, as the loss does", function()
+    local history = fnn.fit(net(), { x, y, y * 3 }, {
+      targets = 2, loss = function(out, a, b) return nn.mse(out, a + b) end,
+      metrics = { ratio = function(_, a, b) return (b / a):mean():item() end }
+    })
+    assert.near(3, history[1].ratio, 1e-5)
+  end)
+
   it("may be objects of a script", function()
     local count = { n = 0 }
     function count:reset() self.n = 0 end

@@ -307,6 +307,14 @@ describe("fnn.fit", function()
     raises("fit: a loader has its own batches and order", fit,
            { batch_size = 3 }, line(),
            data.DataLoader(data.TensorDataset(x, y)))
+    raises("metrics.stream: no metric 'acc' (here it is accuracy)", fit,
+           { metrics = { "acc" } })
+    raises("fit: option 'metrics': two have the name 'mae'", fit,
+           { metrics = { "mae", mae = fnn.metrics.mse } })
+    raises("fit: option 'metrics': 'val_mae' is no name for one", fit,
+           { metrics = { val_mae = "mae" } })
+    raises("DataLoader: option 'seed': expected an integer", fit,
+           { seed = 1.5 })
     raises("fit: option 'metrics': 'loss' is no name for one", fit,
            { metrics = { loss = print } })
     raises("fit: option 'metrics': expected functions by name, got a number " ..

@@ -251,6 +251,15 @@ describe("metrics of sequences and images", function()
            ids(2, 3, 0, 0))
   end)
 
+  it("take numbers that are whole for ids, and no others", function()
+    assert.equal(0.75, metrics.accuracy(outputs, fnn.tensor { 2, 0, 1, 0 }))
+    for _, v in ipairs { 0.5, 0 / 0 } do
+      local y = fnn.tensor { 2, 0, 1, v }
+      raises("1 targets are no classes", metrics.accuracy, outputs, y)
+      raises("are no classes", metrics.f1, outputs, y)
+    end
+  end)
+
   it("refuse batches of other classes", function()
     for _, name in ipairs { "confusion", "f1" } do
       local stream = metrics.stream(name):add(outputs, ids(2, 0, 1, 2))

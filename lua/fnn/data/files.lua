@@ -6,8 +6,8 @@ local options = load "data/options"
 -- What C lends to this file and scripts do not see.
 local digits_bytes = data.digits_bytes
 data.digits_bytes = nil
-local image_folder = data.image_folder
-internals.jsonl = data.jsonl  -- for sources.lua
+local ImageFolder = data.image_folder
+internals.JsonlStream = data.jsonl  -- for sources.lua
 data.image_folder, data.jsonl = nil, nil
 
 local math_type, pairs, tostring = math.type, pairs, tostring
@@ -93,6 +93,7 @@ local folder_types = { size = "table" }
 -- folder, whose names are in the dataset's classes.
 function data.ImageFolder(path, opts)
   local o = check("ImageFolder", opts, folder_options, folder_types)
+  options.check_path("ImageFolder", path)
   local size = o.size or {}
   if o.size and (#size ~= 2 or math_type(size[1]) ~= "integer"
                  or math_type(size[2]) ~= "integer"
@@ -100,7 +101,7 @@ function data.ImageFolder(path, opts)
     raise("ImageFolder: option 'size': expected { height, width }, each 1 "
           .. "to 2^20")
   end
-  return image_folder(path, { h = size[1], w = size[2], gray = o.gray,
+  return ImageFolder(path, { h = size[1], w = size[2], gray = o.gray,
                               one_hot = o.one_hot })
 end
 

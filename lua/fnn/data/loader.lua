@@ -7,7 +7,7 @@ local fnn, load, internals = ...
 local data, Loader = fnn.data, internals.Loader
 local options = load "data/options"
 -- What C lends to this file and scripts do not see.
-local c_loader, c_facts, point = data.loader, data.loader_facts, data.point
+local DataLoader, c_facts, point = data.loader, data.loader_facts, data.point
 data.loader, data.loader_facts, data.point = nil, nil, nil
 
 local getmetatable, ipairs, pairs, setmetatable =
@@ -225,7 +225,7 @@ function data.DataLoader(ds, opts)
     if k ~= "batch" and k ~= "batch_size" then given[k] = v or nil end
   end
   given.pin_memory = o.pin_memory
-  if getmetatable(ds) == "fnn.Dataset" then return c_loader(ds, given) end
+  if getmetatable(ds) == "fnn.Dataset" then return DataLoader(ds, given) end
   given.seed = o.seed
   return lua_loader(ds, given)
 end

@@ -39,4 +39,11 @@ function options.check(what, given, defaults, types)
   return o
 end
 
+-- Raises for a path that is no text.
+function options.check_path(what, path)
+  if type(path) ~= "string" then
+    raise("%s: expected a path, got %s", what, type(path))
+  end
+end
+
 return options

@@ -210,6 +210,7 @@ end
 -- data.JsonlStream(path, { input =, target =, batch =, ... })
 local function JsonlStream (path, opts)
   local o = check("JsonlStream", opts, defaults, types)
+  options.check_path("JsonlStream", path)
   if not o.input then
     raise "JsonlStream: expected an option 'input', the name of a field"
   end
@@ -218,7 +219,7 @@ local function JsonlStream (path, opts)
   if o.target then fields[2] = field_of("target", o.target) end
   local device = o.device and tostring(fnn.device(o.device)) or
                  tostring(fnn.default_device())
-  local file = internals.jsonl(path, fields, {
+  local file = internals.JsonlStream(path, fields, {
     shuffle = o.shuffle, seed = o.seed, reuse = o.reuse,
   })
   return source {

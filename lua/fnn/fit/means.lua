@@ -6,11 +6,11 @@ local module = load "nn/module"
 local options = load "fit/options"
 
 local ipairs, pairs, sort = ipairs, pairs, table.sort
-local tostring, type = tostring, type
+local tostring, type, find = tostring, type, string.find
 local raise, described, method = module.raise, module.described,
                                  options.method
 
-local reserved = { epoch = true, loss = true, lr = true }
+local reserved = { epoch = true, loss = true, lr = true, batches = true }
 
 -- What counts: a stream of this library, or an object of a script with add,
 -- value and reset.
@@ -35,9 +35,9 @@ local function streams (name, given)
     raise("%s: option 'metrics': expected functions by name, got %s", name,
           described(given))
   end
-  local list = {}
+  local list, names = {}, {}
   for key, v in pairs(given) do
-    if reserved[key] then
+    if reserved[key] or find(tostring(key), "^val_") then
       raise("%s: option 'metrics': '%s' is no name for one: it has another " ..
             "meaning", name, key)
     end
@@ -49,6 +49,10 @@ local function streams (name, given)
       end
       key = v
     end
+    if names[key] then
+      raise("%s: option 'metrics': two have the name '%s'", name, key)
+    end
+    names[key] = true
     list[#list + 1] = { key, stream }
   end
   sort(list, function (a, b) return a[1] < b[1] end)

@@ -107,8 +107,8 @@ metrics.stream(metric: string|function, options?: table) -> MetricStream
   same bits. metric is a name, a function of this library with its options, or a
   function of outputs and targets, whose mean counts each row once.
 
-MetricStream:add(outputs: Tensor, targets: Tensor) -> MetricStream
-  Counts a batch.
+MetricStream:add(outputs: Tensor, targets: Tensor, ...: Tensor) -> MetricStream
+  Counts a batch. A function of your own is given further targets, too.
 
 MetricStream:value() -> number|number[]|Tensor
   The metric of all that was added since the last reset.

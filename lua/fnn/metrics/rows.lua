@@ -112,8 +112,11 @@ function rows.ids (what, outputs, targets, o)
           (dim or 2) .. ": option 'dim')")
   end
   targets = targets:reshape(-1)
-  if is_integer[targets:dtype()] or dim then return targets:to("i64") end
-  return targets:ge(0.5):to("i64")
+  if is_integer[targets:dtype()] then return targets:to("i64") end
+  if not dim then return targets:ge(0.5):to("i64") end
+  targets = targets:to("f64")
+  local whole = targets:eq(targets:floor())  -- others are no ids
+  return targets:masked_fill(whole:logical_not(), -1):to("i64")
 end
 
 -- Raises for ids that are no classes.  keep: which rows count.
