@@ -181,6 +181,8 @@ describe("fnn.profile", function()
 
   it("refuses what it cannot do", function()
     fails("expected a function, got nil", fnn.profile)
+    fails("Profile:table: expected a number of rows, an integer, got a string",
+          function() fnn.profile(print):table "op" end)
     fails("did you mean 'trace'", fnn.profile, print, { tracee = "x" })
     fails("expected 'op' or 'module', got 'modul'", fnn.profile, print,
           { by = "modul" })
