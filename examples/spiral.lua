@@ -11,7 +11,7 @@ local nn, optim, plot = fnn.nn, fnn.optim, fnn.plot
 
 local o = fnn.cli {
   "Learns which arm of a spiral a point is on.",
-  { "arms", 3, "how many arms" },
+  { "arms", 3, "how many arms", min = 1 },
   { "picture", "spiral.png", "where the picture goes", value = "FILE" },
   { "quick", false, "a few seconds, for tests" },
   { "seed", 1, "the same start, and so the same end, each time" },

@@ -108,5 +108,7 @@ describe("memory_holders", function()
   it("refuses what it does not know", function()
     fails("did you mean 'model'", fnn.memory_holders, { modl = 1 })
     fails("expected a module", fnn.memory_holders, { model = 3 })
+    fails("Holders:table: expected a number of rows, an integer, got a string",
+          function() fnn.memory_holders():table "all" end)
   end)
 end)

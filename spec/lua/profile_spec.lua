@@ -57,6 +57,20 @@ describe("fnn.profile", function()
                  row(p, "linear", "backward").flops)
   end)
 
+  it("counts attention, with a gradient and without", function()
+    local q, v = fnn.randn(2, 4, 10, 16), fnn.randn(2, 4, 12, 8)
+    local k = fnn.randn(2, 4, 12, 16)
+    local query = fnn.Param(q)
+    for _, x in ipairs { q, query } do
+      local p = fnn.profile(function()
+        fnn.scaled_dot_product_attention(x, k, v)
+      end)
+      local r = row(p, "scaled_dot_product_attention", "forward")
+      assert.equal(2 * 2 * 4 * 10 * 12 * (16 + 8), r.flops)
+      assert.equal(4 * 2 * 4 * (10 * 16 + 12 * 16 + 12 * 8 + 10 * 8), r.bytes)
+    end
+  end)
+
   it("has the whole time, of which ops have a share", function()
     local t = fnn.clock()
     local p = fnn.profile(function()
@@ -167,6 +181,8 @@ describe("fnn.profile", function()
 
   it("refuses what it cannot do", function()
     fails("expected a function, got nil", fnn.profile)
+    fails("Profile:table: expected a number of rows, an integer, got a string",
+          function() fnn.profile(print):table "op" end)
     fails("did you mean 'trace'", fnn.profile, print, { tracee = "x" })
     fails("expected 'op' or 'module', got 'modul'", fnn.profile, print,
           { by = "modul" })

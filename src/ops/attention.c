@@ -228,7 +228,7 @@ static Tensor *attend (Tensor **in, Attention *a, bool recorded) {
   Tensor *y = by_length(shape, t, d);
   Tensor *lse = recorded ? tensor_new(3, q, dtype_wide(t), d) : NULL;
   if (y->numel > 0) kernel(y, attention)(y, lse, read[Q], read[K], read[V], a);
-  if (recorded) record(y, in, read, lse, a);
+  record(y, in, read, lse, a);
   return y;
 }
 

@@ -10,8 +10,9 @@ fnn.profile(f: function, options?: table) -> Profile, any
   Calls f and returns where its time went, and what f returned. print(p) shows
   a row for each operation, forward, backward and in the optimizer's step: how
   often it was called, milliseconds, microseconds each, its share, the bytes of
-  its operands and results, the bytes of storage that it made, and for products
-  billions of floating point operations a second. The time of an operation is
+  its operands and results (0 of what writes in place), the bytes of storage
+  that it made, and for products, convolutions and attention billions of
+  floating point operations a second. The time of an operation is
   that of its kernels. The row 'outside ops' is all other time: Lua, checks,
   allocation, recording the graph, collecting. On a card each kernel is waited
   for, so that its time is its own: nothing overlaps, and the whole takes

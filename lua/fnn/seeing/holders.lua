@@ -165,7 +165,7 @@ end
 
 -- h:table(n): groups, and of each the n largest, as text
 function Holders:table (n)
-  n = n or 5
+  n = text.count("Holders:table", n) or 5
   local groups, cells = {}, {}
   for name, bytes in next, self.groups do
     groups[#groups + 1] = { name, bytes }

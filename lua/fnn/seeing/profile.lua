@@ -83,6 +83,7 @@ end
 
 -- p:table(n): the n rows that take longest, all without n, as text
 function Profile:table (n)
+  text.count("Profile:table", n)
   local cells = {}
   for i, r in ipairs(self.rows) do
     if not n or i <= n or i == #self.rows then

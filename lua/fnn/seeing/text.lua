@@ -3,7 +3,7 @@
 local _, load = ...
 local module = load "nn/module"
 
-local ipairs, type = ipairs, type
+local ipairs, math_type, type = ipairs, math.type, type
 local concat = table.concat
 local max = math.max
 local format, rep = string.format, string.rep
@@ -43,6 +43,15 @@ end
 
 function text.shape (shape)
   return "(" .. concat(shape, ", ") .. ")"
+end
+
+-- How many rows to show; nil: that is not said.
+function text.count (what, n)
+  if n ~= nil and math_type(n) ~= "integer" then
+    module.raise("%s: expected a number of rows, an integer, got %s", what,
+                 module.described(n))
+  end
+  return n
 end
 
 -- The paths of a model's Params: names[p].
