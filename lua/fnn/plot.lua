@@ -74,12 +74,19 @@ function Plot:image(opts)
   return draw(part, check("Plot:image", opts, { plain = false }).plain)
 end
 
+local other_kinds = { jpg = true, jpeg = true, svg = true, pdf = true,
+                      gif = true, webp = true, eps = true }
+
 -- p:save(path [, { plain = false }]): a PNG.
 function Plot:save(path, opts)
   local part = checked(self, "save")
   local o = check("Plot:save", opts, { plain = false })
   if type(path) ~= "string" then
     raise("Plot:save: expected a path, got %s", data.described(path))
+  end
+  local kind = path:match "%.(%a+)$"
+  if kind and other_kinds[kind:lower()] then
+    raise("Plot:save: pictures are PNG files, got '%s'", path)
   end
   io.write_png(path, draw(part, o.plain))
 end

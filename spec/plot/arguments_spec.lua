@@ -85,6 +85,8 @@ describe("plots refuse", function()
     raises("a text, got a table", plot.lines, { { 1 }, title = {} })
     raises("Plot:print: option 'width': expected 20 to 1000, got 5",
            function() plot.lines { { 1 } }:print(nil, { width = 5 }) end)
+    raises("Plot:save: pictures are PNG files, got 'x.SVG'",
+           function() plot.lines { { 1 } }:save "x.SVG" end)
     raises("Plot:save: expected a path, got nil",
            function() plot.lines { { 1 } }:save() end)
     raises("leave no room to draw in", function()
