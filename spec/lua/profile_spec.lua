@@ -184,6 +184,13 @@ describe("fnn.profile", function()
     fails("Profile:table: expected a number of rows, an integer, got a string",
           function() fnn.profile(print):table "op" end)
     fails("did you mean 'trace'", fnn.profile, print, { tracee = "x" })
+    fails("profile: begun within backward", function()
+      local y = fnn.Param(fnn.ones(2)):exp()
+      y:register_hook(function(g) return (select(2, fnn.profile(function()
+        return g * 2
+      end))) end)
+      y:sum():backward()
+    end)
     fails("expected 'op' or 'module', got 'modul'", fnn.profile, print,
           { by = "modul" })
   end)

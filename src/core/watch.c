@@ -408,6 +408,9 @@ void watch_visited (const Node *n) {
 void profile_begin (bool traced) {
   if (context()->watch & WATCH_PROFILE)
     fnn_throw(FNN_EARG, "profile: one is being taken already");
+  if (context_now->walk != NULL)
+    fnn_throw(FNN_EARG, "profile: begun within backward, where what a hook or "
+                        "a derivative calls is a part of its operation");
   Profile *p = &watcher()->profile;
   p->nrows = p->nevents = 0;
   p->traced = traced;
