@@ -54,7 +54,7 @@ local sizes = {
   gpt = { dim = 192, depth = 4, heads = 6, length = 128, dropout = 0.1,
           batch = 16, steps = 550, lr = 2e-3 },
   lstm = { dim = 256, depth = 2, length = 128, dropout = 0.1,
-           batch = 32, steps = 700, lr = 4e-3 },
+           batch = 32, steps = 600, lr = 4e-3 },
   quick = { dim = 32, depth = 1, heads = 2, length = 32, dropout = 0,
             batch = 8, steps = 40, lr = 1e-2 },
 }
