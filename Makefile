@@ -229,6 +229,7 @@ $(BUILD)/lua/%.o: lua/%.c
 	$(CC) $(ALL_CFLAGS) -Isrc $(LUA_CFLAGS) -c $< -o $@
 
 $(BUILD)/src/cpu/device.o: ALL_CFLAGS += $(ISAS:%=-DISA_%)
+$(OUT)/tests/winograd_test: ALL_CFLAGS += $(ISAS:%=-DISA_%)
 $(BUILD)/src/io/download.o: ALL_CFLAGS += $(CURL_CFLAGS)
 $(BUILD)/src/io/jpeg.o: ALL_CFLAGS += $(JPEG_CFLAGS)
 $(BUILD)/src/io/canvas_cairo.o: ALL_CFLAGS += $(CAIRO_CFLAGS)

@@ -42,14 +42,21 @@ typedef struct Isa {
     cpu_winograd_weight_##isa##_f32 }
 /* clang-format on */
 
-#if defined(__x86_64__)
+#ifdef ISA_avx2
 PROTOTYPES(avx2)
+#endif
+#ifdef ISA_avx512
 PROTOTYPES(avx512)
 #endif
 
-static const Isa isas[] = { KERNELS(baseline),
-#if defined(__x86_64__)
-                            KERNELS(avx2), KERNELS(avx512)
+/* Those that are built: the Makefile's ISAS. */
+static const Isa isas[] = {
+  KERNELS(baseline),
+#ifdef ISA_avx2
+  KERNELS(avx2),
+#endif
+#ifdef ISA_avx512
+  KERNELS(avx512),
 #endif
 };
 

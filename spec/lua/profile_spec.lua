@@ -61,9 +61,9 @@ describe("fnn.profile", function()
     local q, v = fnn.randn(2, 4, 10, 16), fnn.randn(2, 4, 12, 8)
     local k = fnn.randn(2, 4, 12, 16)
     local query = fnn.Param(q)
-    for _, x in ipairs { q, query } do
+    for _, either in ipairs { q, query } do
       local p = fnn.profile(function()
-        fnn.scaled_dot_product_attention(x, k, v)
+        fnn.scaled_dot_product_attention(either, k, v)
       end)
       local r = row(p, "scaled_dot_product_attention", "forward")
       assert.equal(2 * 2 * 4 * 10 * 12 * (16 + 8), r.flops)
