@@ -13,7 +13,7 @@ static void forward (void *ud) {
 static void backward (void *ud) { fnn_backward(ud, NULL, true); }
 
 static fnn_Tensor *zeros (void) {
-  int64_t length = mem_checking() ? 1024 : 4096;
+  int64_t length = is_slow() ? 1024 : 4096;
   return fnn_full(2, (int64_t[]){ length, SIZE }, 0, FNN_F32, NULL);
 }
 

@@ -11,6 +11,9 @@
 #include <stdatomic.h>
 #include <time.h>
 
+/* Valgrind's run, which turns the cache off, takes less work. */
+static bool is_slow (void) { return getenv("FNN_CACHE") != NULL; }
+
 typedef struct Watch {
   clockid_t work; /* the processor time of the thread that works */
   double at;      /* of it, when to set the token */

@@ -38,7 +38,7 @@ static Tensor *random_tensor (int ndim, const int64_t *shape) {
 }
 
 static void run_long (void *ud) {
-  int64_t steps = mem_checking() ? 1200 : 4000;
+  int64_t steps = is_slow() ? 1200 : 4000;
   fnn_recurrent(random_tensor(3, (int64_t[]){ 2, steps, 4 }), ud, NULL, NULL);
 }
 

@@ -68,6 +68,7 @@ static const Type jsonl_type = { "Jsonl", jsonl_destroy };
 */
 
 static void append (fnn_Jsonl *j, Line *l, const unsigned char *p, size_t n) {
+  if (n == 0) return; /* there may be no text yet */
   if (l->n + n > LINE_MAX_BYTES)
     fnn_throw(FNN_EFORMAT, "%s:%lld: a line of more than %d bytes", j->path,
               (long long)j->line + 1, LINE_MAX_BYTES);
