@@ -23,7 +23,8 @@
 CC      ?= gcc
 PREFIX  ?= /usr/local
 BUILD   ?= build
-OPT     ?= -O3 -g
+# Lines for debuggers and profilers; OPT='-Og -g' is for stepping.
+OPT     ?= -O3 -g1
 LUA     ?= $(firstword $(foreach p,lua5.4 lua54 lua-5.4 lua,$(shell \
              pkg-config --exists '$(p) >= 5.4' 2>/dev/null && echo $(p))))
 comma   := ,
@@ -109,7 +110,7 @@ POBJ    := $(call obj,$(PROGRAM))
 # ---------------------------------------------------------------------------
 
 OUT     := $(BUILD)
-EMULATE_FLAGS := -std=c++17 -g -Wall -Wextra -fPIC -fvisibility=hidden \
+EMULATE_FLAGS := -std=c++17 -g1 -Wall -Wextra -fPIC -fvisibility=hidden \
            -fno-exceptions -fno-rtti -fno-strict-aliasing -ffp-contract=off \
            -MMD -MP -Icuda/emulate/shim
 CUDA_OBJ = $(patsubst cuda/%.cu,$(OUT)/cuda/%.o,$(wildcard cuda/*.cu))
@@ -263,7 +264,7 @@ HOSTS   := $(patsubst examples/embed/%.c,$(OUT)/embed/%,\
 FUZZERS := $(patsubst %.c,$(OUT)/%,$(wildcard fuzz/*.c))
 BENCHES := $(patsubst %.c,$(OUT)/%,$(wildcard bench/*.c))
 CMOCKA   = $(shell pkg-config --cflags --libs cmocka)
-CHECKED := -g -fno-omit-frame-pointer
+CHECKED := -g1 -fno-omit-frame-pointer
 UNDEFINED := undefined -fno-sanitize-recover=undefined
 
 tests: $(TESTS) $(HOSTS)
