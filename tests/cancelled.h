@@ -5,14 +5,12 @@
 #ifndef cancelled_h
 #define cancelled_h
 
+#include "slow.h"
 #include "test.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
-
-/* Valgrind's run, which turns the cache off, takes less work. */
-static bool is_slow (void) { return getenv("FNN_CACHE") != NULL; }
 
 typedef struct Watch {
   clockid_t work; /* the processor time of the thread that works */

@@ -25,6 +25,7 @@
 
 #include "../lua/fnnlib.h"
 #include "../src/core/core.h"
+#include "slow.h"
 
 /*
 ** {======================================================
@@ -206,9 +207,6 @@ static void closed (lua_State *L, Heap *h, long n) {
 ** again after a collection; two, the second try; all. */
 static const long spans[] = { 1, 2, LONG_MAX / 2 };
 
-/* Valgrind's run, which turns the cache off, takes a sample. */
-static bool is_slow (void) { return getenv("FNN_CACHE") != NULL; }
-
 /* The loss of the work when nothing fails. */
 static double reference (void) {
   Heap h = { 0 };
@@ -290,7 +288,7 @@ static void sweep_of_the_opening (void **state) {
   long n = 1, count = 0, last = opening() - 40;
   while (fail_open(n, want)) {
     count++;
-    if (n < last) n += min64(is_slow() ? 401 : 7, last - n);
+    if (n < last) n += min64(is_slow() ? 401 : 29, last - n);
     else n += is_slow() ? 5 : 1;
   }
   print_message("# %ld of %ld allocations of the opening failed\n", count,

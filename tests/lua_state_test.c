@@ -79,12 +79,12 @@ static void leaves_the_collector_as_it_is (void **state) {
 /* A cancel is no failure of what is tried: it goes on to the host. */
 static void a_cancel_passes_try (void **state) {
   static const char *const scripts[] = {
-    "local x = fnn.ones(700, 700)\nreturn x:try_matmul(x)",
-    "local x = fnn.ones(700, 700)\n"
+    "local x = fnn.ones(300, 300)\nreturn x:try_matmul(x)",
+    "local x = fnn.ones(300, 300)\n"
     "return fnn.try_no_grad(function () return x:matmul(x) end)",
     "local Block = fnn.nn.module 'Block'\n"
     "function Block:forward (x) return x:matmul(x) end\n"
-    "return Block():try_forward(fnn.ones(700, 700))",
+    "return Block():try_forward(fnn.ones(300, 300))",
   };
   (void)state;
   lua_State *L = open_state();
@@ -110,9 +110,9 @@ static const char listen[] = "calls = 0\n"
                              "assert(fnn.on_interrupt(note) == nil)";
 
 static const char work[] =
-    "local x = fnn.ones(700, 700)\n"
+    "local x = fnn.ones(300, 300)\n"
     "local y = x:matmul(x)\n"
-    "assert(y:eq(700):all():item())\n" /* no part of it is missing */
+    "assert(y:eq(300):all():item())\n" /* no part of it is missing */
     "return calls";
 
 static void a_cancel_calls_the_handler_once (void **state) {
@@ -140,7 +140,7 @@ static void a_handler_asked_twice_is_cancelled (void **state) {
   run(L, listen);
   fnn_cancel(token);
   fnn_cancel(token);
-  fails(L, "cancelled", "fnn.ones(700, 700):sum()");
+  fails(L, "cancelled", "fnn.ones(300, 300):sum()");
   assert_int_equal(run(L, work), 1);
   lua_close(L);
 }
