@@ -1187,6 +1187,18 @@ function fnn.randint(lo, hi, ...) end
 ---@return fnn.Tensor
 function fnn.randperm(n, options) end
 
+---n ids, each drawn with a probability in proportion to its weight: (n) of
+---weights (classes), (rows, n) of (rows, classes). Weights are 0 or more and
+---need not sum to 1; logits become such by softmax. Drawn on the host: every
+---device gives the same ids.
+---replacement: boolean = false    whether an id may be drawn more than once
+---generator: Generator
+---@param weights fnn.Tensor
+---@param n integer
+---@param options? table
+---@return fnn.Tensor
+function fnn.multinomial(weights, n, options) end
+
 ---Fills x with uniform numbers, from 0 to before 1 by default.
 ---@param lo? number
 ---@param hi? number

@@ -36,7 +36,8 @@ local others = coverage.words [[
   best_device cli default_device default_generator detect_anomaly devices
   empty_cache enable_grad evaluate eye clock fit fmt full grad gradcheck
   graph_step is_grad_enabled is_tensor kaiming linspace load_training
-  manual_seed memory memory_holders no_grad normal ones ones_like profile
+  manual_seed memory memory_holders multinomial no_grad normal ones ones_like
+  profile
   progress rand randint randn
   randperm repl reset_peak_memory save_training scope set_default_device
   set_default_dtype
