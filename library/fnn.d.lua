@@ -386,6 +386,17 @@ function fnn.cat(tensors, dim) end
 ---@return fnn.Tensor
 function fnn.stack(tensors, dim) end
 
+---Sequences (n, ...) of unequal lengths as one batch (count, longest, ...), and
+---their lengths, which recurrent layers take; the key_mask of attention is
+---fnn.arange(x:size(2), { dtype = "i64" }):lt(lengths:unsqueeze(2)).
+---value: number = 0        what fills up
+---side: string = "right"   or "left": where it goes
+---@param tensors fnn.Tensor[]
+---@param options? table
+---@return fnn.Tensor
+---@return fnn.Tensor
+function fnn.pad_sequence(tensors, options) end
+
 ---The tensor repeated that often along each dimension.
 ---@param ... integer|table
 ---@return fnn.Tensor

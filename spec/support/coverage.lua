@@ -29,7 +29,7 @@ end
 
 -- Functions of fnn that are no methods, but ops: the rest makes tensors, or
 -- does not compute.
-local functions = coverage.words "cat stack einsum record"
+local functions = coverage.words "cat stack einsum pad_sequence record"
 local others = coverage.words [[
   Function Generator Network Param arange autocast autocast_dtype
   checkpoints on_interrupt
