@@ -4793,8 +4793,11 @@ function fnn.metrics.top_k(outputs, targets, options) end
 ---                         there are two classes; else "macro", the mean over
 ---                         the classes that are in targets or outputs;
 ---                         "weighted" by the rows of each; "micro", of all
----                         counts; "none", a list of the classes
+---                         counts; "samples", the mean over rows, with
+---                         multilabel; "none", a list of the classes
 ---positive: integer = 1    the positive class
+---multilabel: boolean = false    a row has any number of labels: outputs and
+---                         targets are (n, labels), targets 0 or 1
 ---threshold: number = 0.5  of one output a row; 0 for logits
 ---dim: integer = 2         the dimension of the classes; -1 if they are last
 ---ignore_index: integer    rows with this target do not count
@@ -4809,8 +4812,11 @@ function fnn.metrics.precision(outputs, targets, options) end
 ---                         there are two classes; else "macro", the mean over
 ---                         the classes that are in targets or outputs;
 ---                         "weighted" by the rows of each; "micro", of all
----                         counts; "none", a list of the classes
+---                         counts; "samples", the mean over rows, with
+---                         multilabel; "none", a list of the classes
 ---positive: integer = 1    the positive class
+---multilabel: boolean = false    a row has any number of labels: outputs and
+---                         targets are (n, labels), targets 0 or 1
 ---threshold: number = 0.5  of one output a row; 0 for logits
 ---dim: integer = 2         the dimension of the classes; -1 if they are last
 ---ignore_index: integer    rows with this target do not count
@@ -4825,8 +4831,11 @@ function fnn.metrics.recall(outputs, targets, options) end
 ---                         there are two classes; else "macro", the mean over
 ---                         the classes that are in targets or outputs;
 ---                         "weighted" by the rows of each; "micro", of all
----                         counts; "none", a list of the classes
+---                         counts; "samples", the mean over rows, with
+---                         multilabel; "none", a list of the classes
 ---positive: integer = 1    the positive class
+---multilabel: boolean = false    a row has any number of labels: outputs and
+---                         targets are (n, labels), targets 0 or 1
 ---threshold: number = 0.5  of one output a row; 0 for logits
 ---dim: integer = 2         the dimension of the classes; -1 if they are last
 ---ignore_index: integer    rows with this target do not count
