@@ -386,6 +386,17 @@ function fnn.cat(tensors, dim) end
 ---@return fnn.Tensor
 function fnn.stack(tensors, dim) end
 
+---Sequences (n, ...) of unequal lengths as one batch (count, longest, ...), and
+---their lengths, which recurrent layers take; the key_mask of attention is
+---fnn.arange(x:size(2), { dtype = "i64" }):lt(lengths:unsqueeze(2)).
+---value: number = 0        what fills up
+---side: string = "right"   or "left": where it goes
+---@param tensors fnn.Tensor[]
+---@param options? table
+---@return fnn.Tensor
+---@return fnn.Tensor
+function fnn.pad_sequence(tensors, options) end
+
 ---The tensor repeated that often along each dimension.
 ---@param ... integer|table
 ---@return fnn.Tensor
@@ -1186,6 +1197,18 @@ function fnn.randint(lo, hi, ...) end
 ---@param options? table
 ---@return fnn.Tensor
 function fnn.randperm(n, options) end
+
+---n ids, each drawn with a probability in proportion to its weight: (n) of
+---weights (classes), (rows, n) of (rows, classes). Weights are 0 or more and
+---need not sum to 1; logits become such by softmax. Drawn on the host: every
+---device gives the same ids.
+---replacement: boolean = false    whether an id may be drawn more than once
+---generator: Generator
+---@param weights fnn.Tensor
+---@param n integer
+---@param options? table
+---@return fnn.Tensor
+function fnn.multinomial(weights, n, options) end
 
 ---Fills x with uniform numbers, from 0 to before 1 by default.
 ---@param lo? number
@@ -2299,7 +2322,10 @@ function Tensor:rotary(cos, sin, options) end
 ---of a call: mask, which broadcasts to (batch, heads, length, n), true where
 ---something may be attended, or floats to add; key_mask (batch, n), true for
 ---keys to attend; causal; cache; positions; value, where values are not made
----of the memory.
+---of the memory; need_weights, which gives the weights as a second result, not
+---dropped out, (batch, length, n), the mean over heads, or with
+---average_attn_weights = false (batch, heads, length, n). They take memory and
+---time by the square of the length.
 ---kv_heads: integer           heads of keys and values, a divisor of heads
 ---head_dim: integer           embed / heads
 ---bias: boolean = true        of the four layers
@@ -4767,8 +4793,11 @@ function fnn.metrics.top_k(outputs, targets, options) end
 ---                         there are two classes; else "macro", the mean over
 ---                         the classes that are in targets or outputs;
 ---                         "weighted" by the rows of each; "micro", of all
----                         counts; "none", a list of the classes
+---                         counts; "samples", the mean over rows, with
+---                         multilabel; "none", a list of the classes
 ---positive: integer = 1    the positive class
+---multilabel: boolean = false    a row has any number of labels: outputs and
+---                         targets are (n, labels), targets 0 or 1
 ---threshold: number = 0.5  of one output a row; 0 for logits
 ---dim: integer = 2         the dimension of the classes; -1 if they are last
 ---ignore_index: integer    rows with this target do not count
@@ -4783,8 +4812,11 @@ function fnn.metrics.precision(outputs, targets, options) end
 ---                         there are two classes; else "macro", the mean over
 ---                         the classes that are in targets or outputs;
 ---                         "weighted" by the rows of each; "micro", of all
----                         counts; "none", a list of the classes
+---                         counts; "samples", the mean over rows, with
+---                         multilabel; "none", a list of the classes
 ---positive: integer = 1    the positive class
+---multilabel: boolean = false    a row has any number of labels: outputs and
+---                         targets are (n, labels), targets 0 or 1
 ---threshold: number = 0.5  of one output a row; 0 for logits
 ---dim: integer = 2         the dimension of the classes; -1 if they are last
 ---ignore_index: integer    rows with this target do not count
@@ -4799,8 +4831,11 @@ function fnn.metrics.recall(outputs, targets, options) end
 ---                         there are two classes; else "macro", the mean over
 ---                         the classes that are in targets or outputs;
 ---                         "weighted" by the rows of each; "micro", of all
----                         counts; "none", a list of the classes
+---                         counts; "samples", the mean over rows, with
+---                         multilabel; "none", a list of the classes
 ---positive: integer = 1    the positive class
+---multilabel: boolean = false    a row has any number of labels: outputs and
+---                         targets are (n, labels), targets 0 or 1
 ---threshold: number = 0.5  of one output a row; 0 for logits
 ---dim: integer = 2         the dimension of the classes; -1 if they are last
 ---ignore_index: integer    rows with this target do not count

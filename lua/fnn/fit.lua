@@ -21,7 +21,8 @@ local runs = load "fit/run"
 local watch = load "fit/watch"
 
 local getmetatable, ipairs, pairs = getmetatable, ipairs, pairs
-local setmetatable, type, unpack = setmetatable, type, table.unpack
+local select, setmetatable, type = select, setmetatable, type
+local unpack = table.unpack
 local raise, described, method = module.raise, module.described,
                                  options.method
 
@@ -41,9 +42,25 @@ local function device_of (model, o)
   return found
 end
 
-local function check_model (name, model)
+-- Raises where what was given is not model, data, options: who comes from
+-- elsewhere gives inputs and targets apart, or the loss by its place.
+local function check_call (name, model, set, given, ...)
+  local form = " (the call is fnn." .. name .. "(model, { x, y }, { loss = " ..
+               "nn.cross_entropy }))"
   if module.core.kind(model) ~= "module" then
-    raise("%s: expected a model, got %s", name, described(model))
+    raise("%s: expected a model, got %s%s", name, described(model), form)
+  end
+  if fnn.is_tensor(set) and fnn.is_tensor(given) then
+    raise("%s: inputs and targets go in one table, got two tensors%s", name,
+          form)
+  end
+  if given ~= nil and (type(given) ~= "table" or getmetatable(given)) then
+    raise("%s: expected a table of options after the data, got %s%s", name,
+          described(given), form)
+  end
+  if select("#", ...) > 0 then
+    raise("%s: expected at most 3 arguments, got %d%s", name,
+          3 + select("#", ...), form)
   end
 end
 
@@ -53,8 +70,8 @@ end
 
 -- fnn.evaluate(model, data, { loss =, metrics =, ... }): the mean loss and the
 -- metrics over the data, without training.
-local function evaluate (model, set, given)
-  check_model("evaluate", model)
+local function evaluate (model, set, given, ...)
+  check_call("evaluate", model, set, given, ...)
   local o = options.read("evaluate", given)
   local seen, modes = means.new(means.streams("evaluate", o.metrics)), {}
   for _, m in ipairs(model:modules()) do modes[m] = m.training end
@@ -249,8 +266,8 @@ end
 
 -- fnn.fit(model, data, options): trains, and returns what was seen in each
 -- epoch that ran.
-local function fit (model, set, given)
-  check_model("fit", model)
+local function fit (model, set, given, ...)
+  check_call("fit", model, set, given, ...)
   local run = new_run(model, set, options.read("fit", given))
   local _ <close> = runs.on_interrupt(function () run.interrupted = true end)
   while run.epoch < run.o.epochs and not run.ended and not run.stopped do

@@ -52,6 +52,8 @@ end
 
 later(fnn, "function", "Function")
 later(fnn, "cli", "cli")
+later(fnn, "multinomial", "multinomial")
+later(fnn, "pad_sequence", "pad_sequence")
 later(fnn, "progress", "progress")
 later(fnn.data, "data/sources", "source JsonlStream")
 later(fnn, "graph_step", "graph_step")

@@ -320,6 +320,30 @@ describe("fnn.fit", function()
     raises("fit: option 'metrics': expected functions by name, got a number " ..
            "at good", fit, { metrics = { good = 5 } })
   end)
+
+  it("shows the call to who gives things in another order", function()
+    local loss = { loss = nn.mse_loss }
+    local set = data.TensorDataset(x, y)
+    for name, f in pairs { fit = fnn.fit, evaluate = fnn.evaluate } do
+      local form = " (the call is fnn." .. name ..
+                   "(model, { x, y }, { loss = nn.cross_entropy }))"
+      local function says(text, ...) raises(name .. ": " .. text, f, ...) end
+      says("inputs and targets go in one table, got two tensors" .. form,
+           line(), x, y)
+      says("inputs and targets go in one table, got two tensors" .. form,
+           line(), x, y, loss)
+      says("expected a model, got a tensor" .. form, x, y, line())
+      says("expected a model, got a table" .. form,
+           line():parameters(), set, loss)
+      says("expected a table of options after the data, got a function" ..
+           form, line(), set, nn.mse_loss)
+      says("expected a table of options after the data, got a number" .. form,
+           line(), { x, y }, 5)
+      says("expected at most 3 arguments, got 4" .. form, line(), set, loss, 5)
+      says("expected a dataset, a loader or { x, y }, got a table with names",
+           line(), { x = x, y = y }, loss)
+    end
+  end)
 end)
 
 describe("fnn.evaluate", function()

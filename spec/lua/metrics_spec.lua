@@ -153,6 +153,62 @@ describe("metrics beside scikit-learn", function()
   end)
 end)
 
+describe("metrics of several labels", function()
+  local x = fnn.tensor { { 0.9, 0.5, 0.1 }, { 0.2, 0.8, 0.3 } }
+  local y = ids(1, 0, 0, 1, 1, 0):reshape(2, 3)
+  local f1 = metrics.f1
+  local function with(o)
+    o.multilabel = true
+    return o
+  end
+
+  it("take outputs and targets as zeros and ones of any dtype", function()
+    -- Labels: 1 of 1 + 2, 1 of 2 + 1, nothing: 2/3, 2/3, 0.
+    local want = (2 / 3 + 2 / 3 + 0) / 3
+    for _, dtype in ipairs { "i64", "f32", "u8", "bool" } do
+      assert.near(want, f1(x, y:to(dtype), with {}), 1e-12)
+    end
+    assert.near(want, f1(x:ge(0.5), y, with {}), 1e-12)
+    -- Rows: 2 of 1 + 2, 2 of 2 + 1.
+    assert.near(2 / 3, f1(x, y, with { average = "samples" }), 1e-12)
+    assert.near(1 / 3, metrics.recall(x, y, with { average = "micro",
+                                                   threshold = 0.85 }), 1e-12)
+  end)
+
+  it("go on from their state, and are no number of no rows", function()
+    local o = with { average = "samples" }
+    local one, two = metrics.stream("f1", o), metrics.stream(f1, o)
+    one:add(x:narrow(1, 1, 1), y:narrow(1, 1, 1))
+    two:load_state_dict(one:state_dict())
+    two:add(x:narrow(1, 2, 1), y:narrow(1, 2, 1))
+    assert.equal(f1(x, y, o), two:value())
+    for _, average in ipairs { "macro", "micro", "samples", "weighted" } do
+      local none = f1(fnn.zeros(0, 3), fnn.zeros(0, 3),
+                      with { average = average })
+      assert.is_true(none ~= none)
+    end
+  end)
+
+  it("say what is wrong", function()
+    raises("metrics.f1: with 'multilabel' outputs and targets are (n, " ..
+           "labels), got (2, 3) and (2)", f1, x, ids(0, 1), with {})
+    raises("metrics.f1: with 'multilabel' targets are 0 or 1, got others", f1,
+           x, y * 2, with {})
+    raises("got others", f1, x, x, with {})
+    raises("metrics.f1: option 'average': expected 'macro', 'micro', " ..
+           "'weighted', 'samples' or 'none' with 'multilabel', got 'binary'",
+           f1, x, y, with { average = "binary" })
+    raises("metrics.f1: option 'average': 'samples' is for rows of several " ..
+           "labels (option 'multilabel')", f1, x, y, { average = "samples" })
+    raises("metrics.f1: option 'ignore_index' is for ids", f1, x, y,
+           with { ignore_index = 0 })
+    raises("metrics.f1: outputs of 2 labels, and before of 3", function()
+      metrics.stream("f1", with {}):add(x, y):add(x:narrow(2, 1, 2),
+                                                  y:narrow(2, 1, 2))
+    end)
+  end)
+end)
+
 describe("metrics of no rows", function()
   it("are no number", function()
     local x, y = fnn.zeros(0, 3), fnn.zeros({ 0 }, { dtype = "i64" })

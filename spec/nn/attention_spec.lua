@@ -129,6 +129,39 @@ describe("MultiHeadAttention", function ()
     near(m.output(y:transpose(2, 3):reshape(2, 3, 8)), m(x), 0)
   end)
 
+  it("gives its weights, and changes nothing by it", function ()
+    local m, x = seeded(8, 4, { kv_heads = 2, alibi = true, causal = true,
+                                dropout = 0.5 }), numbers(8, 2, 5, 8)
+    m:eval()
+    local keep = fnn.tensor { { 0, 1, 1, 1, 1 }, { 1, 1, 0, 1, 1 } }:to("bool")
+    local y, p = m(x, { key_mask = keep, need_weights = true })
+    local _, each = m(x, { key_mask = keep, need_weights = true,
+                           average_attn_weights = false })
+    near(m(x, { key_mask = keep }), y, 0)
+    assert.same({ 2, 5, 5 }, p:shape())
+    assert.same({ 2, 4, 5, 5 }, each:shape())
+    near(each:mean(2), p)
+    -- The first place of the first row sees nothing; others sum to 1.
+    local sums = each:sum(-1)
+    near(fnn.zeros(4), sums[1]:select(2, 1))
+    near(fnn.ones(4, 4), sums[1]:narrow(2, 2, 4))
+    near(fnn.ones(4, 5), sums[2])
+    near(fnn.zeros(4, 5), each[2]:select(3, 3))
+    -- They are what values were multiplied by.
+    local v = m.value(x):reshape(2, 5, 2, 1, 2):expand(2, 5, 2, 2, 2)
+    v = v:reshape(2, 5, 4, 2):transpose(2, 3)
+    near(m.output(each:matmul(v):transpose(2, 3):reshape(2, 5, 8)), y)
+    -- In training, what is dropped out of y is not of them.
+    m:train()
+    local _, q = m(x, { key_mask = keep, need_weights = true })
+    near(p, q, 0)
+    assert.equal(1, select("#", m(x)))
+    fails("TransformerEncoderLayer: option 'need_weights' is for a call of " ..
+          "attention itself", function ()
+      nn.TransformerEncoderLayer(8, 2)(x, { need_weights = true })
+    end)
+  end)
+
   it("takes PyTorch's weights", function ()
     local state = {
       ["a.in_proj_weight"] = numbers(1, 24, 8), ["b"] = numbers(2, 3),

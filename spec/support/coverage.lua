@@ -29,14 +29,15 @@ end
 
 -- Functions of fnn that are no methods, but ops: the rest makes tensors, or
 -- does not compute.
-local functions = coverage.words "cat stack einsum record"
+local functions = coverage.words "cat stack einsum pad_sequence record"
 local others = coverage.words [[
   Function Generator Network Param arange autocast autocast_dtype
   checkpoints on_interrupt
   best_device cli default_device default_generator detect_anomaly devices
   empty_cache enable_grad evaluate eye clock fit fmt full grad gradcheck
   graph_step is_grad_enabled is_tensor kaiming linspace load_training
-  manual_seed memory memory_holders no_grad normal ones ones_like profile
+  manual_seed memory memory_holders multinomial no_grad normal ones ones_like
+  profile
   progress rand randint randn
   randperm repl reset_peak_memory save_training scope set_default_device
   set_default_dtype

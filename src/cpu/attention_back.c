@@ -3,7 +3,7 @@
 ** The weights p of a block are made again from the logarithms that forward
 ** kept.  With g the gradient of y, keep what dropout multiplies by, delta =
 ** sum(g y) over a query's result and ds = p (keep (g v') - delta) scale:
-** gv = (p keep)' g, gk = ds' q, gq = ds k.
+** gv = (p keep)' g, gk = ds' q, gq = ds k.  Those that are NULL are not made.
 **
 ** A task is a part of the keys of a group of heads: no other one adds to its
 ** gk and gv.  Where there are several parts each sums a gq of its own, which
@@ -124,8 +124,10 @@ static void tile_begin (const Job *g, Tile *t, int64_t b, int64_t h,
      t->q + r * g->d);
     CPU(attention_pack)(gy + r * sg, sg, some, g->e, scale, t->g + r * g->e);
   }
-  CPU(gemm_pack_b)(g->d, rows, (Operand){ q, sq, 1, SOURCE_REAL }, t->qb);
-  CPU(gemm_pack_b)(g->e, rows, (Operand){ gy, sg, 1, SOURCE_REAL }, t->gb);
+  if (g->gk != NULL)
+    CPU(gemm_pack_b)(g->d, rows, (Operand){ q, sq, 1, SOURCE_REAL }, t->qb);
+  if (g->gv != NULL)
+    CPU(gemm_pack_b)(g->e, rows, (Operand){ gy, sg, 1, SOURCE_REAL }, t->gb);
   for (int64_t r = 0; r < SPAN; r++) {
     t->log[r] = r < rows ? log_of(lse[r]) : (real)INFINITY;
     t->delta[r] =
@@ -275,12 +277,15 @@ static void add_rows (const Tile *t, int64_t n, int64_t d, const real *x,
 static void meet (const Job *g, const Scores *s, Tile *t, const Keys *k,
                   int64_t b, int64_t group) {
   for (int64_t r = 0; r < t->rows; r += WIDTH) panel(g, s, t, k, r);
-  for (int64_t r = 0; r < t->rows; r += WIDTH) panel_gq(g, t, k, r);
+  if (g->gq != NULL)
+    for (int64_t r = 0; r < t->rows; r += WIDTH) panel_gq(g, t, k, r);
   t->begun = true;
-  add_rows(t, k->n, g->e, t->p, t->gb, at(g->gv, b, group, k->j),
-           g->gv->stride[2]);
-  add_rows(t, k->n, g->d, t->ds, t->qb, at(g->gk, b, group, k->j),
-           g->gk->stride[2]);
+  if (g->gv != NULL)
+    add_rows(t, k->n, g->e, t->p, t->gb, at(g->gv, b, group, k->j),
+             g->gv->stride[2]);
+  if (g->gk != NULL)
+    add_rows(t, k->n, g->d, t->ds, t->qb, at(g->gk, b, group, k->j),
+             g->gk->stride[2]);
 }
 
 /* }====================================================== */
@@ -312,7 +317,7 @@ static void part_task (void *ud, int64_t task, int worker) {
         c.v = CPU(attention_rows)(&v, j, c.n, t.vbuf, &c.ldv);
         meet(g, &s, &t, &c, b, group);
       }
-      tile_end(g, &t, b, h, part);
+      if (g->gq != NULL) tile_end(g, &t, b, h, part);
     }
   }
 }
@@ -359,7 +364,7 @@ static void take_scratch (Job *g) {
   g->scratch_each = tile_place(g, &(Tile){ .begun = false }, NULL);
   g->scratch =
       mem_scratch((size_t)(threads_width() * g->scratch_each) * sizeof(real));
-  if (g->parts > 1)
+  if (g->parts > 1 && g->gq != NULL)
     g->sums = mem_scratch(
         (size_t)(g->parts * g->q->shape[0] * g->heads * g->round * g->d) *
         sizeof(real));
@@ -389,12 +394,12 @@ void CPU (attention_back)(Tensor *gq, Tensor *gk, Tensor *gv, const Tensor *gy,
   size_t mark = fnn_mark();
   plan(&g);
   take_scratch(&g);
-  zero(gk);
-  zero(gv);
+  if (gk != NULL) zero(gk);
+  if (gv != NULL) zero(gv);
   for (; g.lo < g.m; g.lo += g.round) {
     g.hi = min64(g.m, g.lo + g.round);
     threads_run(q->shape[0] * g.groups * g.parts, part_task, &g);
-    if (g.parts > 1)
+    if (g.parts > 1 && gq != NULL)
       threads_range(q->shape[0] * g.heads * (g.hi - g.lo),
                     grain_rows(g.parts * g.d), join, &g);
   }

@@ -222,14 +222,14 @@ void CPU (channel_norm_back)(Tensor *gx, Tensor *gw, Tensor *gb,
             .gy = tensor_data(gy),
             .w = data_or_null(w),
             .stats = tensor_data(stats),
-            .y = tensor_data(gx) };
+            .y = (real *)data_or_null(gx) };
   int64_t block = CPU(channel_norm_open)(&j, true);
   for (; j.first < k->batch; j.first += block) {
     j.images = min64(block, k->batch - j.first);
     block_sums(&j);
     if (shares(k)) pooled_back(&j, dw, db);
     else group_back(&j);
-    CPU(channel_norm_pass)(&j, back_rows, back_last);
+    if (gx != NULL) CPU(channel_norm_pass)(&j, back_rows, back_last);
   }
   if (!shares(k)) group_grads(&j, dw, db);
   fnn_escape(mark, NULL);

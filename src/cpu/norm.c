@@ -163,7 +163,7 @@ static void back_part (void *ud, int64_t part, int worker) {
   }
   gb = gw != NULL ? gw + k->n : NULL;
   for (int64_t o = lo; o < hi; o++) {
-    back_row(k, o);
+    if (k->y != NULL) back_row(k, o);
     if (gw != NULL) sum_grads(k, o, gw, gb);
   }
 }
@@ -182,7 +182,7 @@ void CPU (layer_norm_back)(Tensor *gx, Tensor *gw, Tensor *gb,
                            const Tensor *stats, int64_t rows, int64_t n,
                            bool centred) {
   size_t mark = fnn_mark();
-  Job k = { .y = tensor_data(gx),
+  Job k = { .y = (real *)data_or_null(gx),
             .stats = tensor_data(stats),
             .x = tensor_data(x),
             .w = data_or_null(w),

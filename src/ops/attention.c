@@ -183,19 +183,17 @@ static void back (Node *n, Tensor *gy) {
                   .draw = node_draw(n) };
   fnn_Dtype t = (fnn_Dtype)q->dtype;
   const fnn_Device *d = q->storage->device;
-  Tensor *gq = by_length(q->shape, t, d);
-  Tensor *gk = by_length(k->shape, t, d), *gv = by_length(v->shape, t, d);
+  Tensor *in[] = { q, k, v }, *gx[3] = { NULL }; /* Q, K, V */
+  for (int i = Q; i <= V; i++)
+    if (graph_wants(n, i) || !d->host) gx[i] = by_length(in[i]->shape, t, d);
   if (y->numel > 0)
-    kernel(q, attention_back)(gq, gk, gv, in_rows(gy), y, graph_saved(n, LSE),
-                              q, k, v, &a);
-  else {
-    fnn_fill_(gq, 0);
-    fnn_fill_(gk, 0);
-    fnn_fill_(gv, 0);
+    kernel(q, attention_back)(gx[Q], gx[K], gx[V], in_rows(gy), y,
+                              graph_saved(n, LSE), q, k, v, &a);
+  for (int i = Q; i <= V; i++) {
+    if (gx[i] == NULL) continue;
+    if (y->numel == 0) fnn_fill_(gx[i], 0);
+    graph_give(n, i, gx[i]);
   }
-  graph_give(n, Q, gq);
-  graph_give(n, K, gk);
-  graph_give(n, V, gv);
 }
 
 static void record (Tensor *y, Tensor *const *in, Tensor *const *read,

@@ -39,7 +39,8 @@ static void back (Node *n, Tensor *gy) {
   Tensor *x = graph_saved(n, 0), *w = graph_saved(n, 1);
   Tensor *stats = graph_saved(n, 2);
   int iw = n->i[WEIGHT] ? 1 : 0, ib = n->i[BIAS] ? n->nin - 1 : 0;
-  Tensor *gx = like_in_order(x, (fnn_Dtype)x->dtype);
+  bool wants = graph_wants(n, 0) || !x->storage->device->host;
+  Tensor *gx = wants ? like_in_order(x, (fnn_Dtype)x->dtype) : NULL;
   Tensor *gw = gradient_of(n, iw, x), *gb = gradient_of(n, ib, x);
   Norm k = norm_of(x, n->i[POOLED] || n->i[GIVEN]);
   k.groups = n->i[GROUPS];
@@ -52,7 +53,7 @@ static void back (Node *n, Tensor *gy) {
     if (gw != NULL) kernel(gw, fill)(gw, 0);
     if (gb != NULL) kernel(gb, fill)(gb, 0);
   }
-  graph_give(n, 0, gx);
+  if (gx != NULL) graph_give(n, 0, gx);
   if (gw != NULL) graph_give(n, iw, gw);
   if (gb != NULL) graph_give(n, ib, gb);
 }

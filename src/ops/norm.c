@@ -10,7 +10,9 @@ static void norm_back (Node *n, Tensor *gy) {
   int nargs = n->nin; /* x, then the weight, then the bias, if given */
   int iw = n->i[1] ? 1 : 0, ib = n->i[2] ? nargs - 1 : 0;
   const int64_t *shape;
-  Tensor *gx = tensor_like(x), *gw = NULL, *gb = NULL;
+  Tensor *gx = graph_wants(n, 0) || !x->storage->device->host ? tensor_like(x)
+                                                              : NULL;
+  Tensor *gw = NULL, *gb = NULL;
   if (iw != 0 && graph_wants(n, iw)) {
     int ndim = graph_shape(n, iw, &shape);
     gw = tensor_new(ndim, shape, graph_dtype(n, iw), x->storage->device);

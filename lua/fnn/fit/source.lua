@@ -10,7 +10,8 @@ local data = fnn.data
 local module = load "nn/module"
 local options = load "fit/options"
 
-local getmetatable, ipairs, pcall, type = getmetatable, ipairs, pcall, type
+local getmetatable, ipairs, next = getmetatable, ipairs, next
+local pcall, type = pcall, type
 local math_type, unpack = math.type, table.unpack
 local raise, described = module.raise, module.described
 local method = options.method
@@ -83,6 +84,10 @@ local function loader_of (name, set, o, shuffle, device)
               described(x), i,
               type(x) == "table" and " (fnn.tensor makes one)" or "")
       end
+    end
+    if #set == 0 and next(set) ~= nil then
+      raise("%s: expected a dataset, a loader or { x, y }, got a table with " ..
+            "names: inputs and targets go by their places, { x, y }", name)
     end
     if #set < 2 then
       raise("%s: expected a dataset, a loader or { x, y }, got a table of %d "

@@ -39,7 +39,10 @@ nn.MultiHeadAttention(embed: integer, heads: integer, options?: table) -> Module
   of a call: mask, which broadcasts to (batch, heads, length, n), true where
   something may be attended, or floats to add; key_mask (batch, n), true for
   keys to attend; causal; cache; positions; value, where values are not made
-  of the memory.
+  of the memory; need_weights, which gives the weights as a second result, not
+  dropped out, (batch, length, n), the mean over heads, or with
+  average_attn_weights = false (batch, heads, length, n). They take memory and
+  time by the square of the length.
   kv_heads: integer           heads of keys and values, a divisor of heads
   head_dim: integer           embed / heads
   bias: boolean = true        of the four layers

@@ -30,8 +30,11 @@ metrics.precision(outputs: Tensor, targets: Tensor, options?: table)
                            there are two classes; else "macro", the mean over
                            the classes that are in targets or outputs;
                            "weighted" by the rows of each; "micro", of all
-                           counts; "none", a list of the classes
+                           counts; "samples", the mean over rows, with
+                           multilabel; "none", a list of the classes
   positive: integer = 1    the positive class
+  multilabel: boolean = false    a row has any number of labels: outputs and
+                           targets are (n, labels), targets 0 or 1
   threshold: number = 0.5  of one output a row; 0 for logits
   dim: integer = 2         the dimension of the classes; -1 if they are last
   ignore_index: integer    rows with this target do not count
@@ -43,8 +46,11 @@ metrics.recall(outputs: Tensor, targets: Tensor, options?: table)
                            there are two classes; else "macro", the mean over
                            the classes that are in targets or outputs;
                            "weighted" by the rows of each; "micro", of all
-                           counts; "none", a list of the classes
+                           counts; "samples", the mean over rows, with
+                           multilabel; "none", a list of the classes
   positive: integer = 1    the positive class
+  multilabel: boolean = false    a row has any number of labels: outputs and
+                           targets are (n, labels), targets 0 or 1
   threshold: number = 0.5  of one output a row; 0 for logits
   dim: integer = 2         the dimension of the classes; -1 if they are last
   ignore_index: integer    rows with this target do not count
@@ -56,8 +62,11 @@ metrics.f1(outputs: Tensor, targets: Tensor, options?: table)
                            there are two classes; else "macro", the mean over
                            the classes that are in targets or outputs;
                            "weighted" by the rows of each; "micro", of all
-                           counts; "none", a list of the classes
+                           counts; "samples", the mean over rows, with
+                           multilabel; "none", a list of the classes
   positive: integer = 1    the positive class
+  multilabel: boolean = false    a row has any number of labels: outputs and
+                           targets are (n, labels), targets 0 or 1
   threshold: number = 0.5  of one output a row; 0 for logits
   dim: integer = 2         the dimension of the classes; -1 if they are last
   ignore_index: integer    rows with this target do not count

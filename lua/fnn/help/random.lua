@@ -36,6 +36,14 @@ fnn.randint(lo: integer, hi: integer, ...: integer|table) -> Tensor
 fnn.randperm(n: integer, options?: table) -> Tensor
   The ids 0 .. n-1 in random order.
 
+fnn.multinomial(weights: Tensor, n: integer, options?: table) -> Tensor
+  n ids, each drawn with a probability in proportion to its weight: (n) of
+  weights (classes), (rows, n) of (rows, classes). Weights are 0 or more and
+  need not sum to 1; logits become such by softmax. Drawn on the host: every
+  device gives the same ids.
+  replacement: boolean = false    whether an id may be drawn more than once
+  generator: Generator
+
 Tensor:uniform_(lo?: number, hi?: number, options?: table) -> Tensor
   Fills x with uniform numbers, from 0 to before 1 by default.
 

@@ -79,6 +79,13 @@ fnn.cat(tensors: Tensor[], dim?: integer) -> Tensor
 fnn.stack(tensors: Tensor[], dim?: integer) -> Tensor
   Tensors of one shape, joined along a new dimension.
 
+fnn.pad_sequence(tensors: Tensor[], options?: table) -> Tensor, Tensor
+  Sequences (n, ...) of unequal lengths as one batch (count, longest, ...), and
+  their lengths, which recurrent layers take; the key_mask of attention is
+  fnn.arange(x:size(2), { dtype = "i64" }):lt(lengths:unsqueeze(2)).
+  value: number = 0        what fills up
+  side: string = "right"   or "left": where it goes
+
 Tensor:tile(...: integer|table) -> Tensor
   The tensor repeated that often along each dimension.
 

@@ -4,6 +4,7 @@
 local fnn, load = ...
 local module = load "nn/module"
 local rows = load "metrics/rows"
+local labels = load "metrics/labels"
 
 local ipairs, tostring = ipairs, tostring
 local math_type = math.type
@@ -126,6 +127,11 @@ local averages = { macro = true, micro = true, weighted = true, none = true,
                    binary = true }
 
 local function check_average (what, o)
+  if o.multilabel then return labels.check(what, o) end
+  if o.average == "samples" then
+    raise("%s: option 'average': 'samples' is for rows of several labels " ..
+          "(option 'multilabel')", what)
+  end
   if o.average and not averages[o.average] then
     raise("%s: option 'average': expected 'binary', 'macro', 'micro', " ..
           "'weighted' or 'none', got '%s'%s", what, tostring(o.average),
@@ -172,12 +178,22 @@ local function weighted (values, actual)
   return sum / total(actual)
 end
 
--- of(right, predicted, actual) is the metric of a class.
-local function averaged (of)
-  local kind = { add = add, check = check_average,
+-- parts(right, predicted, actual) is the metric of a class, as numerator and
+-- denominator.
+local function averaged (parts)
+  local kind = { check = check_average,
                  defaults = { average = false, positive = 1, threshold = 0.5,
-                              dim = 2, ignore_index = false } }
+                              dim = 2, ignore_index = false,
+                              multilabel = false } }
+  local function of (...) return ratio(parts(...)) end
+  function kind.add (s, o, outputs, targets, what)
+    if o.multilabel then
+      return labels.add(s, o, outputs, targets, what, parts)
+    end
+    add(s, o, outputs, targets, what)
+  end
   function kind.value (s, o, what)
+    if o.multilabel then return labels.value(s, o, parts) end
     if not s.right then return nan end
     local right, predicted = s.right:totable(), s.predicted:totable()
     local actual, values = s.actual:totable(), {}
@@ -204,12 +220,10 @@ end
 return {
   accuracy = accuracy, top_k = top_k, confusion = confusion,
   precision = averaged(function (right, predicted)
-    return ratio(right, predicted)
+    return right, predicted
   end),
-  recall = averaged(function (right, _, actual)
-    return ratio(right, actual)
-  end),
+  recall = averaged(function (right, _, actual) return right, actual end),
   f1 = averaged(function (right, predicted, actual)
-    return ratio(2 * right, predicted + actual)
+    return right * 2, predicted + actual
   end),
 }

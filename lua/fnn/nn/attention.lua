@@ -146,7 +146,8 @@ nn.MultiHeadAttention = MHA
 
 local call_defaults = {
   mask = false, key_mask = false, causal = false, cache = false,
-  positions = false, value = false,
+  positions = false, value = false, need_weights = false,
+  average_attn_weights = true,
 }
 
 -- (batch, length, heads * size) as (batch, heads, length, size)
@@ -221,6 +222,16 @@ local function check_cache (cache)
   end
 end
 
+-- The weights (batch, heads, length, n), or (batch, length, n), their mean over
+-- heads: what attention gives where the values are the rows of an identity.
+local function weights_of (q, k, options, average)
+  local n = k:size(3)
+  local rows = fnn.eye(n, n, { dtype = k:dtype(), device = k:device() })
+  local p = q:scaled_dot_product_attention(
+    k, rows:expand(k:size(1), k:size(2), n, n), options)
+  return average and p:mean(2) or p
+end
+
 -- mha(x [, memory] [, options])
 function MHA:forward (x, memory, options)
   if memory ~= nil and options == nil and type(memory) == "table" then
@@ -237,12 +248,16 @@ function MHA:forward (x, memory, options)
   else
     q, k, v, keep = of_memory(self, x, memory, o)
   end
-  local y = q:scaled_dot_product_attention(k, v, {
+  local how = {
     mask = joined(o.mask or nil, keep), causal = causal,
     dropout = self.training and not o.cache and self.dropout or 0,
     alibi = self.alibi and self.alibi(q) or nil,
-  })
-  return self.output(y:transpose(2, 3):flatten(3, 4))
+  }
+  local y = q:scaled_dot_product_attention(k, v, how)
+  y = self.output(y:transpose(2, 3):flatten(3, 4))
+  if not o.need_weights then return y end
+  how.dropout = 0
+  return y, weights_of(q, k, how, o.average_attn_weights)
 end
 
 -- }======================================================

@@ -157,6 +157,10 @@ end
 
 -- x (batch, length, embed); options as MultiHeadAttention's
 function EncoderLayer:forward (x, options)
+  if options and options.need_weights then
+    raise("%s: option 'need_weights' is for a call of attention itself, the " ..
+          "part self_attn: a layer gives one result", self.__name)
+  end
   local drop = dropped(self, options)
   x = residual(self, self.norm1, x, drop, function (h)
     return self.self_attn(h, options or {})

@@ -115,5 +115,10 @@ end
 add("cat", "sizes that differ", { 3, 4 },
     function(x, y) return fnn.cat({ x, y }, 2) end,
     { inputs = { { 3, 4 }, { 3, 1 } }, expand = 1 })
+for _, side in ipairs { "right", "left" } do
+  add("pad_sequence", side, { 3, 4 }, function(x, y)
+    return (fnn.pad_sequence({ x, y, x }, { side = side, value = 2 }))
+  end, { inputs = { { 3, 4 }, { 1, 4 } }, expand = 1 })
+end
 
 return cases
