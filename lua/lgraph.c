@@ -93,10 +93,19 @@ static int restore_mode (lua_State *L) {
   return 0;
 }
 
+/* What is to be called is at 1: there is no mode that stays on. */
+static void check_called (lua_State *L, const char *what) {
+  if (lua_isnoneornil(L, 1))
+    raise_error(L, "%s: expected a function to call, %s(function () ... end)",
+                what, what);
+}
+
 /* f(...) with a mode on or off. */
 static int with_mode (lua_State *L, int which, bool on) {
   const fnn_Context *c = getlib(L)->context;
-  luaL_checkany(L, 1);
+  check_called(L, which == ANOMALY ? "detect_anomaly"
+                  : on             ? "enable_grad"
+                                   : "no_grad");
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_pushinteger(L, which);
   lua_pushboolean(L, which == GRAD ? c->grad_mode
@@ -129,7 +138,7 @@ static int restore_autocast (lua_State *L) {
 /* fnn.autocast(f [, options [, ...]]): f(...) with products in 16 bits */
 static int graph_autocast (lua_State *L) {
   static const char *const names[] = { "dtype", "enabled", NULL };
-  luaL_checkany(L, 1);
+  check_called(L, "autocast");
   int o = options(L, 2, names);
   fnn_Dtype t = FNN_BF16;
   if (o != 0 && lua_getfield(L, o, "dtype") != LUA_TNIL) t = checkdtype(L, -1);
