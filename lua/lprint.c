@@ -34,6 +34,8 @@ static void write_number (const Printer *p, char *to, size_t n, int64_t i) {
     snprintf(to, n, "%lld",
              t == FNN_I64 ? (long long)((const int64_t *)p->data)[i]
                           : (long long)dtype_get(t, p->data, i));
+  else if (isnan(dtype_get(t, p->data, i))) /* whose sign says nothing */
+    snprintf(to, n, "nan");
   else snprintf(to, n, p->format, dtype_get(t, p->data, i));
 }
 

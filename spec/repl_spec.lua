@@ -55,6 +55,11 @@ describe("a session", function ()
                  (session "2 * 3;\n_\n_ + 1\n_\n"))
   end)
 
+  it("shows what is no number without a sign", function ()
+    assert.matches("\n  nan +nan\n",
+                   (session "fnn.tensor { 0 / 0, -(0 / 0) }\n"))
+  end)
+
   it("shows tables to depth 2", function ()
     local out = session [[
 {}
@@ -133,6 +138,10 @@ describe("at a terminal #terminal", function ()
     pending "needs libedit and script"
     return
   end
+
+  it("says how to ask for help", function ()
+    assert.matches("PUC%-Rio\n%?name shows help", (type_keys { "" }))
+  end)
 
   it("keys complete names, methods and file names", function ()
     local folder = shell.folder()
