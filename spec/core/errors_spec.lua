@@ -448,6 +448,10 @@ local slips = {
     { "x.name = 'x' return 1", "a tensor has no fields", "'name'" },
     { "return x[1.5], 1", "expected a place", "got a fraction" },
     { "return x[{ 1 }], 1", "expected a place", "got table" },
+    { "return fnn.data.TensorDataset { 1, 2 }, 1", "expected a tensor",
+      "got a table of number" },
+    { "fnn.fit(model, { x, x }, { loss = nn.MSELoss }) return 1",
+      "got the class MSELoss: call it, nn.MSELoss()" },
     { "return nn.MSELoss()(x, { 1 }), 1", "fnn.Tensor expected, got table" },
   },
 }
