@@ -316,6 +316,25 @@ static int box_eq (lua_State *L) {
 ** =======================================================
 */
 
+/* What luaL_argerror says of a function that try_call has called, on the top,
+** has neither place nor name: both are those of the call of try_call. */
+static void name_argument (lua_State *L) {
+  static const char start[] = "bad argument #";
+  lua_Debug ar = { 0 };
+  const char *s = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+  const char *rest = strstr(s, "' (");
+  if (strncmp(s, start, strlen(start)) != 0 || rest == NULL ||
+      !lua_getstack(L, 0, &ar) || !lua_getinfo(L, "n", &ar) ||
+      ar.name == NULL || strncmp(ar.name, "try_", 4) != 0)
+    return;
+  int i = atoi(s + strlen(start));
+  if (i > 1 && strcmp(ar.namewhat, "method") == 0) i--;
+  push_where(L);
+  lua_pushfstring(L, "%s%d to '%s%s", start, i, ar.name + 4, rest);
+  lua_concat(L, 2);
+  lua_replace(L, -2);
+}
+
 /* f(...) where f is an upvalue: its results, or nil and the message.  A
 ** cancel is no failure of f: it goes on. */
 static int try_call (lua_State *L) {
@@ -326,6 +345,7 @@ static int try_call (lua_State *L) {
   lib->status = FNN_OK;
   if (lua_pcall(L, n, LUA_MULTRET, 0) == LUA_OK) return lua_gettop(L);
   if (lib->status == FNN_ECANCEL) return lua_error(L);
+  name_argument(L);
   lua_pushnil(L);
   lua_insert(L, -2);
   return 2;

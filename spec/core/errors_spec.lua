@@ -472,6 +472,17 @@ describe("a slip", function ()
     end)
   end
 
+  it("has its name and line in the try_ form too", function ()
+    local f = assert(load([[
+      local x, fnn = ...
+      return select(2, x:try_add("a")), select(2, fnn.try_matmul(x, 3)),
+             select(2, fnn.io.try_read_npy())]], "@slip.lua"))
+    local add, matmul, read = f(fnn.ones(2), fnn)
+    starts("slip.lua:2: bad argument #1 to 'add' (", add)
+    starts("slip.lua:2: bad argument #2 to 'matmul' (", matmul)
+    starts("slip.lua:3: bad argument #1 to 'read_npy' (", read)
+  end)
+
   it("is not seen where there is none", function ()
     assert.is_nil(fnn.ones(2).nothing_of_the_kind)
     assert.same({ 2 }, fnn.zeros(2, nil):shape())
