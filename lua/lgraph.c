@@ -305,15 +305,6 @@ static int param_to (lua_State *L) {
   return 1;
 }
 
-static int param_tostring (lua_State *L) {
-  fnn_Param *p = checkparam(L, 1);
-  fnn_Tensor *x = fnn_value(p);
-  lua_pushfstring(L, "Param %s %s %s%s", shape_text(x),
-                  fnn_dtype_name((fnn_Dtype)x->dtype),
-                  x->storage->device->name, p->frozen ? " frozen" : "");
-  return 1;
-}
-
 static const luaL_Reg param_methods[] = {
   { "value", param_value },
   { "grad", param_grad },
@@ -327,7 +318,7 @@ static const luaL_Reg param_methods[] = {
 };
 
 static const luaL_Reg param_metamethods[] = {
-  { "__tostring", param_tostring },
+  { "__tostring", tensor_tostring },
   { NULL, NULL },
 };
 
