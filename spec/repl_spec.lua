@@ -175,6 +175,13 @@ describe("at a terminal #terminal", function ()
     assert.equal("600\n", mode)
   end)
 
+  it("says once that a local ends with its line", function ()
+    local out = type_keys { "local a = 1\\r", "local b = 2\\r", "a, b\\r" }
+    assert.equal(1, select(2, out:gsub("leave out 'local' to keep it", "")))
+    assert.matches("nil\tnil", (out:gsub("\27%[[%d;]*m", "")))
+    assert.is_nil((session "local a = 1\n"):find "leave out")
+  end)
+
   it("NO_COLOR takes the colours away", function ()
     local out = type_keys({ "{ 1 }\\r" }, "NO_COLOR=1")
     assert.matches("\n{ 1 }\n", out)
