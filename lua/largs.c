@@ -288,12 +288,22 @@ const fnn_Device *checkdevice (lua_State *L, int i) {
   return d;
 }
 
-int raise_option (lua_State *L, const char *fmt, ...) {
+/* The name by which the function at a level was called, or NULL. */
+static const char *name_at (lua_State *L, int level) {
   lua_Debug ar = { 0 };
-  va_list ap;
-  bool known = lua_getstack(L, 0, &ar) && lua_getinfo(L, "n", &ar) &&
+  bool known = lua_getstack(L, level, &ar) && lua_getinfo(L, "n", &ar) &&
                ar.name != NULL && strcmp(ar.name, "?") != 0;
-  const char *owner = known ? ar.name : "";
+  return known ? ar.name : NULL;
+}
+
+int raise_option (lua_State *L, const char *fmt, ...) {
+  va_list ap;
+  const char *owner = name_at(L, 0);
+  if (owner == NULL) { /* called by what f:try_NAME is */
+    owner = name_at(L, 1);
+    bool tried = owner != NULL && strncmp(owner, "try_", 4) == 0;
+    owner = tried ? owner + 4 : "";
+  }
   if (testobject(L, 1, MODULE) != NULL) owner = push_class_name(L, 1);
   va_start(ap, fmt);
   const char *text = lua_pushvfstring(L, fmt, ap);

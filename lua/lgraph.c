@@ -95,9 +95,13 @@ static int restore_mode (lua_State *L) {
 
 /* What is to be called is at 1: there is no mode that stays on. */
 static void check_called (lua_State *L, const char *what) {
-  if (lua_isnoneornil(L, 1))
-    raise_error(L, "%s: expected a function to call, %s(function () ... end)",
-                what, what);
+  if (lua_isfunction(L, 1)) return;
+  if (luaL_getmetafield(L, 1, "__call") == LUA_TNIL)
+    raise_error(L,
+                "%s: expected a function to call, %s(function () ... end), "
+                "got %s",
+                what, what, push_type_name(L, 1));
+  lua_pop(L, 1);
 }
 
 /* f(...) with a mode on or off. */

@@ -452,6 +452,11 @@ local slips = {
     { "return x:reshape(3, '2'), 1", "size 2 of the shape", "got string" },
     { "return fnn.tensor(1, 2, 3), 1", "tensor: expected a table of numbers" },
     { "return fnn.no_grad(), 1", "no_grad: expected a function to call" },
+    { "return fnn.no_grad(x:sum()), 1", "no_grad: expected a function to call",
+      "got fnn.Tensor" },
+    { "return model:load(), 1", "expected a path, got nil" },
+    { "return fnn.data.from_csv {}, 1", "expected a path, got table" },
+    { "return model:apply(3), 1", "apply: expected a function" },
     { "return fnn.scope(), 1", "scope: expected a function to call" },
     { "return fnn.gradcheck(), 1", "gradcheck: expected a function" },
     { "x.name = 'x' return 1", "a tensor has no fields", "'name'" },
@@ -489,7 +494,7 @@ describe("a slip", function ()
     local add, matmul, read = f(fnn.ones(2), fnn)
     starts("slip.lua:2: bad argument #1 to 'add' (", add)
     starts("slip.lua:2: bad argument #2 to 'matmul' (", matmul)
-    starts("slip.lua:3: bad argument #1 to 'read_npy' (", read)
+    starts("slip.lua:3: read_npy: expected a path, got no value", read)
   end)
 
   it("is not seen where there is none", function ()
