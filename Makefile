@@ -6,6 +6,7 @@
 #   make asan       program and tests under ASan and UBSan, in build/asan
 #   make tsan       the same under TSan   make fuzz       the fuzz targets
 #   make install    PREFIX= DESTDIR=      make uninstall  the same PREFIX
+#   make install-strip  the same without what debuggers read
 #   make clean
 #
 #   make CUDA=1        with kernels for NVIDIA cards, by nvcc, in build/cuda;
@@ -25,6 +26,7 @@ PREFIX  ?= /usr/local
 BUILD   ?= build
 # Lines for debuggers and profilers; OPT='-Og -g' is for stepping.
 OPT     ?= -O3 -g1
+STRIP   ?= strip
 LUA     ?= $(firstword $(foreach p,lua5.4 lua54 lua-5.4 lua,$(shell \
              pkg-config --exists '$(p) >= 5.4' 2>/dev/null && echo $(p))))
 comma   := ,
@@ -359,7 +361,14 @@ install: all $(if $(shell command -v scdoc),$(BUILD)/fnn.1)
 	test ! -f $(BUILD)/fnn.1 || \
 	  install -m 644 $(BUILD)/fnn.1 $(SHARE)/man/man1
 	install -m 644 library/fnn.d.lua $(SHARE)/fnn/library
-	cp -R README.md CHANGELOG.md LICENSE docs examples $(SHARE)/doc/fnn
+	cp -R README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE docs \
+	  examples $(SHARE)/doc/fnn
+
+# Symbols stay, for links and for profilers.
+install-strip: install
+	$(STRIP) --strip-debug $(DESTDIR)$(PREFIX)/bin/fnn \
+	  $(DESTDIR)$(LIBDIR)/libfnn.a $(DESTDIR)$(LIBDIR)/libfnn.so.$(VERSION) \
+	  $(DESTDIR)$(CMOD)/fnn.so
 
 # The Lua module and the engine it needs, in one folder: for LuaRocks.
 install-module: $(OUT)/fnn.so
@@ -382,7 +391,7 @@ clean:
 
 .DELETE_ON_ERROR:
 .PHONY: all tests cuda-tests fuzzers test examples asan tsan fuzz bench \
-  install install-module uninstall clean
+  install install-strip install-module uninstall clean
 # But for a system that scripts/rehearse keeps there, which has .d of its own.
 -include $(shell find $(BUILD) -name rehearse -prune -o \
   -type f -name '*.d' -print 2>/dev/null)

@@ -23,6 +23,6 @@ build = {
   type = "make",
   build_target = "build/fnn.so",
   install_target = "install-module",
-  build_variables = { CC = "$(CC)" },
+  build_variables = { CC = "$(CC)", OPT = "-O3" },
   install_variables = { CMOD = "$(LIBDIR)" },
 }

@@ -143,6 +143,7 @@ function fnn.clock() end
 ---@operator idiv(fnn.Tensor|fnn.Param|number): fnn.Tensor
 ---@operator unm: fnn.Tensor
 ---@operator len: integer
+---@field [integer] fnn.Tensor|number
 local Tensor = {}
 
 ---The value of a tensor of one element.
@@ -1484,6 +1485,7 @@ function fnn.nn.transient(x) end
 function fnn.summary(model, ...) end
 
 ---@class fnn.Module
+---@field [string|integer] any
 ---@overload fun(...: any): fnn.Tensor
 local Module = {}
 

@@ -129,6 +129,8 @@ static int run_session (lua_State *L) {
   if (lua_getglobal(L, "fnn") == LUA_TNIL && require_library(L) == LUA_OK)
     lua_setglobal(L, "fnn");
   lua_settop(L, 0);
+  if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
+    printf("?name shows help, ?fnn all names; Ctrl-D leaves\n");
   repl_run(L);
   return LUA_OK;
 }

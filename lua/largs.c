@@ -30,7 +30,9 @@ fnn_Param *checkparam (lua_State *L, int i) {
 }
 
 fnn_Tensor **checktensors (lua_State *L, int i, int *n) {
-  luaL_checktype(L, i, LUA_TTABLE);
+  if (lua_type(L, i) != LUA_TTABLE)
+    raise_option(L, "expected a list of tensors, { x, y }, got %s",
+                 push_type_name(L, i));
   i = lua_absindex(L, i);
   lua_Integer count = (lua_Integer)lua_rawlen(L, i);
   luaL_argcheck(L, count <= 1 << 20, i, "too many tensors");
@@ -255,6 +257,11 @@ int checkshape (lua_State *L, int i, int64_t *shape, int *next) {
       raise_error(L, "a shape has at most %d sizes", FNN_MAXDIM);
     shape[n] = size_at(L, i + n, n + 1);
   }
+  if (lua_type(L, i + n) == LUA_TSTRING ||
+      lua_type(L, i + n) == LUA_TBOOLEAN ||
+      (lua_isnil(L, i + n) && lua_type(L, i + n + 1) == LUA_TNUMBER))
+    raise_error(L, "size %d of the shape: expected an integer, got %s", n + 1,
+                push_type_name(L, i + n));
   *next = i + n;
   return n;
 }
@@ -281,12 +288,22 @@ const fnn_Device *checkdevice (lua_State *L, int i) {
   return d;
 }
 
-int raise_option (lua_State *L, const char *fmt, ...) {
+/* The name by which the function at a level was called, or NULL. */
+static const char *name_at (lua_State *L, int level) {
   lua_Debug ar = { 0 };
-  va_list ap;
-  bool known = lua_getstack(L, 0, &ar) && lua_getinfo(L, "n", &ar) &&
+  bool known = lua_getstack(L, level, &ar) && lua_getinfo(L, "n", &ar) &&
                ar.name != NULL && strcmp(ar.name, "?") != 0;
-  const char *owner = known ? ar.name : "";
+  return known ? ar.name : NULL;
+}
+
+int raise_option (lua_State *L, const char *fmt, ...) {
+  va_list ap;
+  const char *owner = name_at(L, 0);
+  if (owner == NULL) { /* called by what f:try_NAME is */
+    owner = name_at(L, 1);
+    bool tried = owner != NULL && strncmp(owner, "try_", 4) == 0;
+    owner = tried ? owner + 4 : "";
+  }
   if (testobject(L, 1, MODULE) != NULL) owner = push_class_name(L, 1);
   va_start(ap, fmt);
   const char *text = lua_pushvfstring(L, fmt, ap);
@@ -315,7 +332,9 @@ static void check_option (lua_State *L, const char *key,
 
 int options (lua_State *L, int i, const char *const *names) {
   if (lua_isnoneornil(L, i)) return 0;
-  luaL_checktype(L, i, LUA_TTABLE);
+  if (lua_type(L, i) != LUA_TTABLE)
+    raise_option(L, "expected a table of options, { %s = ... }, got %s",
+                 names[0], push_type_name(L, i));
   lua_pushnil(L);
   while (lua_next(L, i)) {
     lua_pop(L, 1);

@@ -212,12 +212,42 @@ static bool is_kind (lua_State *L, int i, Kind k) {
   return is;
 }
 
+/* Whether the function that ar is of is the method of its name. */
+static bool is_method (lua_State *L, Kind k, lua_Debug *ar) {
+  lua_getinfo(L, "f", ar);
+  pushmethods(L, k);
+  lua_getfield(L, -1, ar->name);
+  bool is = lua_rawequal(L, -1, -3);
+  lua_pop(L, 3);
+  return is;
+}
+
+/* As luaL_typeerror, but at the line of the script where the library's own
+** Lua half is what calls, and with a hint for x.sum() instead of x:sum(). */
+static void wrong_kind (lua_State *L, int i, Kind k) {
+  lua_Debug ar = { 0 }, caller;
+  const char *expected = kind_name(L, k);
+  if (!lua_getstack(L, 0, &ar) || !lua_getinfo(L, "n", &ar) || ar.name == NULL)
+    luaL_typeerror(L, i, expected);
+  bool method = strcmp(ar.namewhat, "method") == 0;
+  bool ours = lua_getstack(L, 1, &caller) && lua_getinfo(L, "S", &caller) &&
+              is_ours(&caller);
+  bool dot =
+      i == 1 && !method && !ours && (k == MODULE || is_method(L, k, &ar));
+  if (!dot && (!ours || i - method < 1)) luaL_typeerror(L, i, expected);
+  const char *got = push_type_name(L, i), *hint = "";
+  if (dot)
+    hint = lua_pushfstring(L, ": is it called with a colon, x:%s?", ar.name);
+  raise_error(L, "bad argument #%d to '%s' (%s expected, got %s%s)",
+              i - method, ar.name, expected, got, hint);
+}
+
 void *checkobject (lua_State *L, int i, Kind k) {
   void *o = testobject(L, i, k);
   if (o != NULL) return o;
   if (is_kind(L, i, k))
     raise_error(L, "attempt to use a released %s", kind_name(L, k));
-  luaL_typeerror(L, i, kind_name(L, k));
+  wrong_kind(L, i, k);
   return NULL;
 }
 
@@ -286,6 +316,25 @@ static int box_eq (lua_State *L) {
 ** =======================================================
 */
 
+/* What luaL_argerror says of a function that try_call has called, on the top,
+** has neither place nor name: both are those of the call of try_call. */
+static void name_argument (lua_State *L) {
+  static const char start[] = "bad argument #";
+  lua_Debug ar = { 0 };
+  const char *s = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+  const char *rest = strstr(s, "' (");
+  if (strncmp(s, start, strlen(start)) != 0 || rest == NULL ||
+      !lua_getstack(L, 0, &ar) || !lua_getinfo(L, "n", &ar) ||
+      ar.name == NULL || strncmp(ar.name, "try_", 4) != 0)
+    return;
+  int i = atoi(s + strlen(start));
+  if (i > 1 && strcmp(ar.namewhat, "method") == 0) i--;
+  push_where(L);
+  lua_pushfstring(L, "%s%d to '%s%s", start, i, ar.name + 4, rest);
+  lua_concat(L, 2);
+  lua_replace(L, -2);
+}
+
 /* f(...) where f is an upvalue: its results, or nil and the message.  A
 ** cancel is no failure of f: it goes on. */
 static int try_call (lua_State *L) {
@@ -296,6 +345,7 @@ static int try_call (lua_State *L) {
   lib->status = FNN_OK;
   if (lua_pcall(L, n, LUA_MULTRET, 0) == LUA_OK) return lua_gettop(L);
   if (lib->status == FNN_ECANCEL) return lua_error(L);
+  name_argument(L);
   lua_pushnil(L);
   lua_insert(L, -2);
   return 2;
@@ -357,10 +407,63 @@ const char *nearest_key (lua_State *L, int t, const char *s) {
   return best;
 }
 
-/* With nil pushed for the string at key: raises if a name in t is near it. */
+/* Names of PyTorch's that are said otherwise here. */
+static const struct Foreign {
+  const char *what, *name, *instead;
+} foreign[] = {
+  { "fnn", "load", "model:load(path) reads weights, fnn.load_training a run" },
+  { "fnn", "save",
+    "model:save(path) writes weights, fnn.save_training a run" },
+  { "fnn", "cuda", "x:to(\"cuda\") moves, fnn.devices() lists" },
+  { "fnn", "from_numpy", "fnn.io.read_npy(path), or fnn.tensor of a table" },
+  { "fnn.nn", "Module", "nn.module \"Name\" makes a class" },
+  { "fnn.nn", "Parameter", "fnn.Param(x)" },
+  { "fnn.nn", "functional", "x:relu() and others are methods, nn.mse a loss" },
+  { "fnn.optim", "lr_scheduler", "optim.CosineAnnealing ...: ?schedules" },
+  { "fnn.optim", "StepLR", "optim.StepDecay" },
+  { "fnn.optim", "ExponentialLR", "optim.Exponential" },
+  { "fnn.optim", "CosineAnnealingLR", "optim.CosineAnnealing" },
+  { "fnn.optim", "OneCycleLR", "optim.OneCycle" },
+  { "fnn.optim", "ReduceLROnPlateau", "optim.ReduceOnPlateau" },
+  { "fnn.scheduler", "step", "it is called: scheduler(step)" },
+  { "fnn.Optimizer", "param_groups", "opt:set_learning_rate(lr, group)" },
+  { "fnn.Plot", "show", "p:print() in the terminal, p:save(path) as PNG" },
+  { "fnn.Tensor", "T", "x:t(), or x:transpose(1, 2)" },
+  { "fnn.Tensor", "mm", "x:matmul(y)" },
+  { "fnn.Tensor", "bmm", "x:matmul(y)" },
+  { "fnn.Tensor", "cuda", "x:to(\"cuda\")" },
+  { "fnn.Tensor", "cpu", "x:to(\"cpu\")" },
+  { "fnn.Tensor", "float", "x:to(\"f32\")" },
+  { "fnn.Tensor", "double", "x:to(\"f64\")" },
+  { "fnn.Tensor", "half", "x:to(\"f16\")" },
+  { "fnn.Tensor", "long", "x:to(\"i64\")" },
+  { "fnn.Tensor", "int", "x:to(\"i32\")" },
+  { "fnn.Tensor", "bool", "x:to(\"bool\")" },
+  { "fnn.Tensor", "type", "x:dtype(), x:to(\"f32\")" },
+  { "fnn.Tensor", "numpy", "x:totable(), or fnn.io.write_npy" },
+  { "fnn.Tensor", "tolist", "x:totable()" },
+  { "fnn.Tensor", "data", "x:detach()" },
+  { "fnn.Tensor", "grad", "a Param has one: p = fnn.Param(x), p:grad()" },
+  { "fnn.Tensor", "requires_grad", "fnn.Param(x) is what has a gradient" },
+  { "fnn.Tensor", "requires_grad_", "fnn.Param(x) is what has a gradient" },
+};
+
+static const char *said_otherwise (const char *what, const char *name) {
+  for (int k = 0; k < countof(foreign); k++)
+    if (strcmp(foreign[k].name, name) == 0 &&
+        strcmp(foreign[k].what, what) == 0)
+      return foreign[k].instead;
+  return NULL;
+}
+
+/* With nil pushed for the string at key: raises if a name in t is near it, or
+** another name is known for it. */
 static int suggest (lua_State *L, int t, int key, const char *what) {
   if (!lua_isnil(L, -1) || lua_type(L, key) != LUA_TSTRING) return 1;
   const char *s = lua_tostring(L, key);
+  const char *instead = said_otherwise(what, s);
+  if (instead != NULL)
+    return raise_error(L, "%s has no '%s' (%s)", what, s, instead);
   const char *near = nearest_key(L, t, s);
   if (near == NULL) return 1; /* nil, so that `if fnn.x` can ask */
   return raise_error(L, "%s has no '%s' (did you mean '%s'?)", what, s, near);

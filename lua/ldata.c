@@ -47,10 +47,15 @@ static fnn_DataField checkfield (lua_State *L, int i) {
   fnn_DataField f = { .x = testtensor(L, i), .scale = 1 };
   if (f.x != NULL) return f;
   luaL_checktype(L, i, LUA_TTABLE);
-  check_keys(L, i);
   lua_rawgeti(L, i, 1);
-  f.x = checktensor(L, -1);
+  f.x = testtensor(L, -1);
+  if (f.x == NULL)
+    raise_error(L,
+                "TensorDataset: expected a tensor, or "
+                "{ tensor, dtype =, scale = }, got a table of %s",
+                push_type_name(L, -1));
   lua_pop(L, 1); /* the table holds it */
+  check_keys(L, i);
   f.convert = true;
   f.dtype = opt_dtype(L, i, FNN_F32);
   f.scale = opt_number(L, i, "scale", 1);

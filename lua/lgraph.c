@@ -93,10 +93,23 @@ static int restore_mode (lua_State *L) {
   return 0;
 }
 
+/* What is to be called is at 1: there is no mode that stays on. */
+static void check_called (lua_State *L, const char *what) {
+  if (lua_isfunction(L, 1)) return;
+  if (luaL_getmetafield(L, 1, "__call") == LUA_TNIL)
+    raise_error(L,
+                "%s: expected a function to call, %s(function () ... end), "
+                "got %s",
+                what, what, push_type_name(L, 1));
+  lua_pop(L, 1);
+}
+
 /* f(...) with a mode on or off. */
 static int with_mode (lua_State *L, int which, bool on) {
   const fnn_Context *c = getlib(L)->context;
-  luaL_checkany(L, 1);
+  check_called(L, which == ANOMALY ? "detect_anomaly"
+                  : on             ? "enable_grad"
+                                   : "no_grad");
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_pushinteger(L, which);
   lua_pushboolean(L, which == GRAD ? c->grad_mode
@@ -129,7 +142,7 @@ static int restore_autocast (lua_State *L) {
 /* fnn.autocast(f [, options [, ...]]): f(...) with products in 16 bits */
 static int graph_autocast (lua_State *L) {
   static const char *const names[] = { "dtype", "enabled", NULL };
-  luaL_checkany(L, 1);
+  check_called(L, "autocast");
   int o = options(L, 2, names);
   fnn_Dtype t = FNN_BF16;
   if (o != 0 && lua_getfield(L, o, "dtype") != LUA_TNIL) t = checkdtype(L, -1);
@@ -296,15 +309,6 @@ static int param_to (lua_State *L) {
   return 1;
 }
 
-static int param_tostring (lua_State *L) {
-  fnn_Param *p = checkparam(L, 1);
-  fnn_Tensor *x = fnn_value(p);
-  lua_pushfstring(L, "Param %s %s %s%s", shape_text(x),
-                  fnn_dtype_name((fnn_Dtype)x->dtype),
-                  x->storage->device->name, p->frozen ? " frozen" : "");
-  return 1;
-}
-
 static const luaL_Reg param_methods[] = {
   { "value", param_value },
   { "grad", param_grad },
@@ -318,7 +322,7 @@ static const luaL_Reg param_methods[] = {
 };
 
 static const luaL_Reg param_metamethods[] = {
-  { "__tostring", param_tostring },
+  { "__tostring", tensor_tostring },
   { NULL, NULL },
 };
 

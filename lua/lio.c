@@ -4,6 +4,13 @@
 
 #include "lbox.h"
 
+/* The path at 1: the Lua half passes on what scripts give for one. */
+static const char *checkpath (lua_State *L) {
+  if (!lua_isstring(L, 1))
+    raise_option(L, "expected a path, got %s", push_type_name(L, 1));
+  return lua_tostring(L, 1);
+}
+
 /*
 ** {======================================================
 ** Safetensors
@@ -16,7 +23,7 @@ static fnn_Safetensors *checkreader (lua_State *L, int i) {
 
 /* io.open_safetensors(path): a file whose tensors are read one at a time */
 static int open_safetensors (lua_State *L) {
-  const char *path = luaL_checkstring(L, 1);
+  const char *path = checkpath(L);
   void **box = newbox(L, READER);
   guard(L, *box = fnn_retain(fnn_safetensors_open(path)));
   return 1;
@@ -128,7 +135,7 @@ static int metadata (lua_State *L, int i, const char ***keys,
 /* io.save_safetensors(path, { { name, tensor }, ... } [, metadata]), in this
 ** order */
 static int save_safetensors (lua_State *L) {
-  const char *path = luaL_checkstring(L, 1);
+  const char *path = checkpath(L);
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 3);
   int n = (int)lua_rawlen(L, 2);
@@ -164,21 +171,21 @@ static int save_safetensors (lua_State *L) {
 */
 
 static int read_npy (lua_State *L) {
-  const char *path = luaL_checkstring(L, 1);
+  const char *path = checkpath(L);
   void **box = newbox(L, TENSOR);
   guard(L, *box = fnn_retain(fnn_npy_read(path)));
   return 1;
 }
 
 static int write_npy (lua_State *L) {
-  const char *path = luaL_checkstring(L, 1);
+  const char *path = checkpath(L);
   fnn_Tensor *x = checktensor(L, 2);
   guard(L, fnn_npy_write(path, x));
   return 0;
 }
 
 static int read_idx (lua_State *L) {
-  const char *path = luaL_checkstring(L, 1);
+  const char *path = checkpath(L);
   void **box = newbox(L, TENSOR);
   guard(L, *box = fnn_retain(fnn_idx_read(path)));
   return 1;
@@ -186,7 +193,7 @@ static int read_idx (lua_State *L) {
 
 /* io.is_file(path) */
 static int is_file (lua_State *L) {
-  const char *path = luaL_checkstring(L, 1);
+  const char *path = checkpath(L);
   bool yes = false;
   guard(L, yes = fnn_is_file(path));
   lua_pushboolean(L, yes);
@@ -215,7 +222,7 @@ static const char *const csv_options[] = { "separator", "header", "label",
 ** its class ids and the classes' names.  Columns count from 1, or -1 from
 ** the end. */
 static int read_csv (lua_State *L) {
-  const char *path = luaL_checkstring(L, 1);
+  const char *path = checkpath(L);
   int o = options(L, 2, csv_options);
   fnn_CsvOptions c = FNN_CSV_INIT;
   const char *separator = opt_string(L, o, "separator", ",");
@@ -269,7 +276,7 @@ static const char *const png_options[] = { "channels", NULL };
 
 /* io.read_png(path [, { channels = }]): u8 (h, w, c) and its texts */
 static int read_png (lua_State *L) {
-  const char *path = luaL_checkstring(L, 1);
+  const char *path = checkpath(L);
   int o = options(L, 2, png_options);
   int channels = (int)opt_integer(L, o, "channels", 0);
   void **image = newbox(L, TENSOR);
@@ -288,7 +295,7 @@ static int read_png (lua_State *L) {
 
 /* io.write_png(path, image [, texts]) */
 static int write_png (lua_State *L) {
-  const char *path = luaL_checkstring(L, 1), **keys, **texts;
+  const char *path = checkpath(L), **keys, **texts;
   fnn_Tensor *x = checktensor(L, 2);
   int n = metadata(L, 3, &keys, &texts);
   guard(L, fnn_png_write(path, x, n, keys, texts));

@@ -157,7 +157,9 @@ static void push_set (lua_State *L) {
 
 /* fnn.scope(f, ...): f(...), whose tensors go when it returns */
 static int memory_scope (lua_State *L) {
-  luaL_checkany(L, 1);
+  if (lua_isnoneornil(L, 1))
+    return raise_error(
+        L, "scope: expected a function to call, scope(function () ... end)");
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_rawgetp(L, LUA_REGISTRYINDEX, &set_key);
   push_set(L);

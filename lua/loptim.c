@@ -448,10 +448,11 @@ static int optimizer_check (lua_State *L) {
 static int optimizer_tostring (lua_State *L) {
   fnn_Optimizer *o = checkoptimizer(L, 1);
   int n;
+  int groups = fnn_optimizer_groups(o);
   push_params(L, o, &n);
-  lua_pushfstring(L, "%s lr %f, %d parameters in %d groups",
+  lua_pushfstring(L, "%s lr %f, %d parameter%s in %d group%s",
                   fnn_optimizer_name(o), (lua_Number)fnn_optimizer_lr(o, 0), n,
-                  fnn_optimizer_groups(o));
+                  n == 1 ? "" : "s", groups, groups == 1 ? "" : "s");
   return 1;
 }
 

@@ -4,9 +4,10 @@
 **     1.0000  2.0000  3.0000
 **     4.0000  5.0000  6.0000
 **
-** Large ones show the three first and last of each dim.  Numbers of one
-** tensor share a format: integers plain, others with four digits, in powers
-** of ten when their range asks for it. */
+** Large ones show the three first and last of each dim; a row that is wider
+** than a screen goes on over further lines, which stand two columns in.
+** Numbers of one tensor share a format: integers plain, others with four
+** digits, in powers of ten when their range asks for it. */
 
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 
 #include "lbox.h"
 
-enum { EDGE = 3, MANY = 1000 };
+enum { EDGE = 3, MANY = 1000, WIDTH = 80 };
 
 typedef struct Printer {
   lua_State *L;
@@ -34,6 +35,8 @@ static void write_number (const Printer *p, char *to, size_t n, int64_t i) {
     snprintf(to, n, "%lld",
              t == FNN_I64 ? (long long)((const int64_t *)p->data)[i]
                           : (long long)dtype_get(t, p->data, i));
+  else if (isnan(dtype_get(t, p->data, i))) /* whose sign says nothing */
+    snprintf(to, n, "nan");
   else snprintf(to, n, p->format, dtype_get(t, p->data, i));
 }
 
@@ -101,11 +104,14 @@ static void put_element (Printer *p, int64_t i) {
   luaL_addstring(&p->b, padded);
 }
 
-/* One line of the last dim, from element i. */
+/* A row of the last dim, from element i. */
 static void put_row (Printer *p, int64_t i) {
   int64_t n = p->x->ndim > 0 ? p->x->shape[p->x->ndim - 1] : 1;
+  int fit = (WIDTH - 2) / (p->width + 2), shown = 0;
   luaL_addstring(&p->b, "\n");
   for (int64_t k = 0, next; k < n; k = next) {
+    if (shown > 0 && shown % fit == 0) luaL_addstring(&p->b, "\n  ");
+    shown++;
     put_element(p, i + k);
     next = next_shown(p, k, n);
     if (next > k + 1) luaL_addstring(&p->b, "  ...");
@@ -130,15 +136,17 @@ static void put_rows (Printer *p, int depth, int64_t i) {
 
 int tensor_tostring (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1);
+  const fnn_Param *param = testobject(L, 1, PARAM);
   size_t bytes = (size_t)x->numel * fnn_dtype_size((fnn_Dtype)x->dtype);
   void *data = lua_newuserdatauv(L, bytes + 1, 0);
   guard(L, fnn_read(x, data));
   Scan s = { .p = { .L = L, .x = x, .data = data, .cut = x->numel > MANY } };
   choose_format(&s);
   luaL_buffinit(L, &s.p.b);
-  lua_pushfstring(L, "tensor %s %s %s", shape_text(x),
-                  fnn_dtype_name((fnn_Dtype)x->dtype),
-                  x->storage->device->name);
+  lua_pushfstring(L, "%s %s %s %s%s", param != NULL ? "Param" : "tensor",
+                  shape_text(x), fnn_dtype_name((fnn_Dtype)x->dtype),
+                  x->storage->device->name,
+                  param != NULL && param->frozen ? " frozen" : "");
   luaL_addvalue(&s.p.b);
   if (x->numel > 0) put_rows(&s.p, 0, 0);
   luaL_pushresult(&s.p.b);

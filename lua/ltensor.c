@@ -108,6 +108,9 @@ static int tensor_from (lua_State *L) {
   int64_t shape[FNN_MAXDIM];
   if (testtensor(L, 1) == NULL && !lua_isnumber(L, 1) && !lua_isboolean(L, 1))
     luaL_checktype(L, 1, LUA_TTABLE);
+  if (lua_isnumber(L, 1) && lua_isnumber(L, 2))
+    return raise_error(L, "tensor: expected a table of numbers, { 1, 2 }, got "
+                          "them one by one (fnn.zeros takes sizes)");
   int next, given = 0;
   if (lua_type(L, 2) == LUA_TTABLE && (lua_Integer)lua_rawlen(L, 2) == 0)
     next = 2; /* options */
@@ -282,6 +285,18 @@ static int index_tensor (lua_State *L, fnn_Tensor *x, fnn_Tensor *t) {
   return 1;
 }
 
+/* The place at the index 2. */
+static lua_Integer check_index (lua_State *L) {
+  int is;
+  lua_Integer i = lua_tointegerx(L, 2, &is);
+  if (!is)
+    raise_error(L,
+                "index: expected a place (x[1] is the first row), a mask or a "
+                "tensor of ids, got %s",
+                lua_isnumber(L, 2) ? "a fraction" : push_type_name(L, 2));
+  return i;
+}
+
 /* Upvalue 2 is the table of methods, 3 the class's own __index. */
 static int tensor_index (lua_State *L) {
   if (lua_type(L, 2) == LUA_TSTRING) {
@@ -295,7 +310,7 @@ static int tensor_index (lua_State *L) {
   }
   fnn_Tensor *x = checktensor(L, 1), *t = testtensor(L, 2);
   if (t != NULL) return index_tensor(L, x, t);
-  if (!lua_isinteger(L, 2)) luaL_checkinteger(L, 2);
+  if (!lua_isinteger(L, 2)) check_index(L);
   return index_place(L, x);
 }
 
@@ -311,6 +326,9 @@ static fnn_Tensor *mask_filled (fnn_Tensor *x, fnn_Tensor *mask, Number v) {
 
 /* x[i] = number or tensor; x[mask] = number. */
 static int tensor_newindex (lua_State *L) {
+  if (lua_type(L, 2) == LUA_TSTRING && !lua_isnumber(L, 2))
+    return raise_error(L, "a tensor has no fields: cannot assign '%s'",
+                       lua_tostring(L, 2));
   fnn_Tensor *x = checktensor(L, 1), *t = testtensor(L, 2);
   fnn_Tensor *v = testtensor(L, 3);
   Number number = v == NULL ? checknumber(L, 3) : as_number(0);
@@ -320,7 +338,7 @@ static int tensor_newindex (lua_State *L) {
   if (t == NULL) {
     if (x->ndim == 0)
       return raise_error(L, "a tensor of shape () has no places (use fill_)");
-    i = place(L, luaL_checkinteger(L, 2), x->shape[0], "index");
+    i = place(L, check_index(L), x->shape[0], "index");
   }
   guard(L, tensor_check_write("assignment", x);
         if (t != NULL) fnn_copy_(x, mask_filled(x, t, number));

@@ -168,7 +168,10 @@ void options_collect (char **argv, Options *o) {
       return;
     }
     if (!set_option(o, kind, value)) {
-      o->wrong = "bad value of option '%s'";
+      o->wrong =
+          kind == THREADS  ? "bad value of option '%s' (expected 1 to 4096)"
+          : kind == MEMORY ? "bad value of option '%s' (expected 512M, 2G ...)"
+                           : "bad value of option '%s' (expected an integer)";
       return;
     }
   }

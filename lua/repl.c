@@ -120,6 +120,18 @@ static void show_help (lua_State *L, Edit *e, const char *line) {
   else report(L, status);
 }
 
+/* Says once that a local is gone with the chunk that made it: programs of the
+** manual, typed in by lines, begin with some. */
+static void hint_local (lua_State *L, const char *line) {
+  if (strncmp(line, "local ", 6) != 0 || !isatty(STDIN_FILENO)) return;
+  if (lua_getfield(L, HELPER, "told_of_locals") == LUA_TNIL) {
+    puts("(a local ends with its line here: leave out 'local' to keep it)");
+    lua_pushboolean(L, true);
+    lua_setfield(L, HELPER, "told_of_locals");
+  }
+  lua_pop(L, 1);
+}
+
 /* Reads one chunk and pushes its function or an error. */
 static int read_chunk (lua_State *L, Edit *e, bool *silent) {
   int outcome;
@@ -129,6 +141,7 @@ static int read_chunk (lua_State *L, Edit *e, bool *silent) {
     show_help(L, e, line);
     return ABANDONED;
   }
+  hint_local(L, line);
   if (line[0] == '=') { /* as Lua 5.2 had it */
     lua_pushfstring(L, "return %s", line + 1);
     lua_remove(L, -2);

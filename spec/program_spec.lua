@@ -231,6 +231,7 @@ describe("the program", function ()
       assert.equal(1, code)
       assert.matches(": bad value of option '" .. option:match "[^ ]+", err,
                      1, true)
+      assert.matches("' (expected ", err, 1, true)
     end
     local _, err, code = run(FNN .. " --threads")
     assert.equal(1, code)

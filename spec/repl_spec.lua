@@ -55,6 +55,11 @@ describe("a session", function ()
                  (session "2 * 3;\n_\n_ + 1\n_\n"))
   end)
 
+  it("shows what is no number without a sign", function ()
+    assert.matches("\n  nan +nan\n",
+                   (session "fnn.tensor { 0 / 0, -(0 / 0) }\n"))
+  end)
+
   it("shows tables to depth 2", function ()
     local out = session [[
 {}
@@ -134,6 +139,10 @@ describe("at a terminal #terminal", function ()
     return
   end
 
+  it("says how to ask for help", function ()
+    assert.matches("PUC%-Rio\n%?name shows help", (type_keys { "" }))
+  end)
+
   it("keys complete names, methods and file names", function ()
     local folder = shell.folder()
     shell.write("", folder .. "/only-one")
@@ -164,6 +173,13 @@ describe("at a terminal #terminal", function ()
     assert.matches("{%g*1,\\0122", (shell.read(state .. "/fnn/history")))
     local mode = run("stat -c %a " .. state .. "/fnn/history")
     assert.equal("600\n", mode)
+  end)
+
+  it("says once that a local ends with its line", function ()
+    local out = type_keys { "local a = 1\\r", "local b = 2\\r", "a, b\\r" }
+    assert.equal(1, select(2, out:gsub("leave out 'local' to keep it", "")))
+    assert.matches("nil\tnil", (out:gsub("\27%[[%d;]*m", "")))
+    assert.is_nil((session "local a = 1\n"):find "leave out")
   end)
 
   it("NO_COLOR takes the colours away", function ()

@@ -272,9 +272,18 @@ ok "the program takes fnn.so for the engine it has" env \
     assert(open "fnn" == fnn)'
 
 cd "$here" || exit 2
-ok "stages under DESTDIR" make install PREFIX=/usr DESTDIR="$work/stage"
+ok "stages under DESTDIR" make install-strip PREFIX=/usr DESTDIR="$work/stage"
 ok "a staged fnn.pc speaks of the prefix" grep -qx 'prefix=/usr' \
   "$work/stage/usr/lib/pkgconfig/fnn.pc"
+for f in bin/fnn lib/libfnn.a lib/libfnn.so lib/lua/5.4/fnn.so; do
+  ok "install-strip leaves nothing for debuggers in $f" sh -c \
+    "! readelf -SW '$work/stage/usr/$f' | grep -F .debug_"
+done
+ok "a stripped program runs" "$work/stage/usr/bin/fnn" -e \
+  'local fnn = require "fnn"; assert(fnn.ones{2, 3}:sum():item() == 6)'
+ok "stock Lua requires a stripped module" env \
+  LUA_CPATH="$work/stage/usr/lib/lua/5.4/?.so" lua5.4 -e \
+  'local fnn = require "fnn"; assert(fnn.ones{2, 3}:sum():item() == 6)'
 ok "make uninstall" make uninstall PREFIX="$prefix"
 ok "uninstalling leaves no file" sh -c "! find '$prefix' -type f | grep ."
 

@@ -61,6 +61,9 @@ local defaults = { eps = 1e-6, atol = 1e-6, rtol = 1e-5 }
 -- Params.  Returns true and the largest error relative to max(1, |d|); an
 -- error names the first element that differs.
 function fnn.gradcheck(f, inputs, opts)
+  if f == nil or inputs == nil then
+    options.raise "gradcheck: expected a function and its inputs, a list"
+  end
   opts = options.check("gradcheck", opts, defaults)
   local eps, atol, rtol = opts.eps, opts.atol, opts.rtol
   local params = params_of(inputs)

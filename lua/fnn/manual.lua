@@ -149,7 +149,7 @@ end
 -- A name as the texts have it: "x:add" is "Tensor:add".
 local function full(name)
   if name == "fnn" then return "fnn" end
-  return (name:gsub("^x:", "Tensor:"))
+  return (name:gsub("^x:", "Tensor:"):gsub("^fnn%.(%w+%.)", "%1"))
 end
 
 function manual.find(name)

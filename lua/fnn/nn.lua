@@ -26,3 +26,5 @@ load "nn/attention"   -- MultiHeadAttention
 load "nn/transformer" -- layers and stacks of it
 load "nn/kv_cache"    -- what generation has read
 load "nn/vision"      -- VisionTransformer
+
+load "nn/module".check_methods()

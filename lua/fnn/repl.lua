@@ -277,6 +277,7 @@ end
 local brief = [[
 An expression is printed, unless the line ends in ';'; _ is the last result.
 A statement may go on over several lines.  Ctrl-C stops what runs, Ctrl-D ends.
+A local ends with its line: leave out 'local' for what is to stay.
   ?name        help on a name: ?softmax, ?nn.Linear; ?fnn lists them all
   TAB          completes names, methods after ':', file names inside strings
   Ctrl-R       searches the history]]

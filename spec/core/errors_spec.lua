@@ -414,3 +414,94 @@ describe("a wrong argument of", function ()
     end)
   end
 end)
+
+-- Statements of a script, with words of what it must say: always the line.
+local slips = {
+  ["a colon forgotten"] = {
+    { "return x.sum(), 1", "got no value", "with a colon, x:sum?" },
+    { "return x.sum(1), 1", "got number", "x:sum?" },
+    { "return model.forward(x), 1", "got fnn.Tensor", "x:forward?" },
+    { "return model.parameters(), 1", "got nil", "model:parameters?" },
+    { "return model.save('a'), 1", "got a string", "model:save?" },
+    { "model.eval() return 1", "got nil", "model:eval?" },
+    { "model.to('cpu') return 1", "got a string", "model:to?" },
+  },
+  ["names that PyTorch has"] = {
+    { "return x:cuda()", "fnn.Tensor has no 'cuda'", 'x:to("cuda")' },
+    { "return x:numpy()", "has no 'numpy'", "x:totable()" },
+    { "return x.T", "has no 'T'", "x:t()" },
+    { "return fnn.load('a')", "fnn has no 'load'", "model:load(path)" },
+    { "return nn.functional.relu(x)", "has no 'functional'", "x:relu()" },
+    { "return fnn.optim.StepLR()", "has no 'StepLR'", "optim.StepDecay" },
+    { "return fnn.optim.SGD(model).param_groups[1], 1",
+      "has no 'param_groups'", "opt:set_learning_rate" },
+    { "fnn.optim.scheduler(fnn.optim.SGD(model), print):step() return 1",
+      "has no 'step'", "scheduler(step)" },
+    { "return fnn.optim.StepDecay(fnn.optim.SGD(model), 3), 1",
+      "StepDecay: base: expected", "optim.scheduler(optimizer, schedule)" },
+    { "return fnn.plot.lines({ 1, 2 }):show(), 1", "has no 'show'",
+      "p:print()" },
+  },
+  ["arguments in the wrong form"] = {
+    { "return fnn.ones(2):sum(1, true), 1", "sum: expected a table of options",
+      "{ keepdim = ... }", "got boolean" },
+    { "return fnn.optim.Adam(model:parameters(), 1e-3), 1",
+      "Adam: expected a table of options", "{ lr = ... }", "got number" },
+    { "return fnn.cat(x, x), 1", "cat: expected a list of tensors, { x, y }" },
+    { "return fnn.zeros(2, nil, 3), 1", "size 2 of the shape", "got nil" },
+    { "return x:reshape(3, '2'), 1", "size 2 of the shape", "got string" },
+    { "return fnn.tensor(1, 2, 3), 1", "tensor: expected a table of numbers" },
+    { "return fnn.no_grad(), 1", "no_grad: expected a function to call" },
+    { "return fnn.no_grad(x:sum()), 1", "no_grad: expected a function to call",
+      "got fnn.Tensor" },
+    { "return model:load(), 1", "expected a path, got nil" },
+    { "return fnn.data.from_csv {}, 1", "expected a path, got table" },
+    { "return model:apply(3), 1", "apply: expected a function" },
+    { "return fnn.scope(), 1", "scope: expected a function to call" },
+    { "return fnn.gradcheck(), 1", "gradcheck: expected a function" },
+    { "x.name = 'x' return 1", "a tensor has no fields", "'name'" },
+    { "return x[1.5], 1", "expected a place", "got a fraction" },
+    { "return x[{ 1 }], 1", "expected a place", "got table" },
+    { "return fnn.data.TensorDataset { 1, 2 }, 1", "expected a tensor",
+      "got a table of number" },
+    { "fnn.fit(model, { x, x }, { loss = nn.MSELoss }) return 1",
+      "got the class MSELoss: call it, nn.MSELoss()" },
+    { "return nn.MSELoss()(x, { 1 }), 1", "fnn.Tensor expected, got table" },
+  },
+}
+
+describe("a slip", function ()
+  local model = nn.Linear(3, 3)
+  for what, list in pairs(slips) do
+    it("is named, and what is meant: " .. what, function ()
+      for _, slip in ipairs(list) do
+        local text = error_of("slip.lua", "local fnn, nn, x, model = ...\n" ..
+                              slip[1], fnn, nn, fnn.ones(2, 3), model)
+        assert.equal("slip.lua:2: ", text:sub(1, 12), slip[1])
+        for i = 2, #slip do
+          assert(text:find(slip[i], 1, true),
+                 slip[1] .. ": no '" .. slip[i] .. "' in: " .. text)
+        end
+      end
+    end)
+  end
+
+  it("has its name and line in the try_ form too", function ()
+    local f = assert(load([[
+      local x, fnn = ...
+      return select(2, x:try_add("a")), select(2, fnn.try_matmul(x, 3)),
+             select(2, fnn.io.try_read_npy())]], "@slip.lua"))
+    local add, matmul, read = f(fnn.ones(2), fnn)
+    starts("slip.lua:2: bad argument #1 to 'add' (", add)
+    starts("slip.lua:2: bad argument #2 to 'matmul' (", matmul)
+    starts("slip.lua:3: read_npy: expected a path, got no value", read)
+  end)
+
+  it("is not seen where there is none", function ()
+    assert.is_nil(fnn.ones(2).nothing_of_the_kind)
+    assert.same({ 2 }, fnn.zeros(2, nil):shape())
+    assert.equal(1, fnn.tensor(1, { dtype = "i64" }):item())
+    model:release()
+    model:release()
+  end)
+end)

@@ -142,6 +142,7 @@ describe("help", function()
       assert.matches("^Tensor:softmax%(", help[name])
     end
     assert.matches("^fnn.zeros%(", help.zeros)
+    assert.matches("^nn.Linear%(", help["fnn.nn.Linear"])
   end)
 
   it("shows the words of a section", function()

@@ -194,7 +194,7 @@ describe("autocast", function ()
     fails("expected f16, bf16 or f32, got f64", fnn.autocast, print,
           { dtype = "f64" })
     fails("did you mean 'dtype'", fnn.autocast, print, { dtyp = "f16" })
-    fails("bad argument #1", fnn.autocast)
+    fails("autocast: expected a function to call", fnn.autocast)
   end)
 end)
 

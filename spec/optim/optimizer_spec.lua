@@ -302,7 +302,7 @@ describe("a class of optimizers", function ()
     assert.equal(1, opt:slot(p).seen)
     assert.equal(5, opt:clip_grad_norm(2.5))
     assert.near(2.5, optim.grad_norm(opt), 1e-5)
-    assert.equal("Sign lr 0.25, 1 parameters in 1 groups", tostring(opt))
+    assert.equal("Sign lr 0.25, 1 parameter in 1 group", tostring(opt))
     fails("unknown option 'lrr' (did you mean 'lr'?)", Sign, { p },
           { lrr = 1 })
     fails("must not be negative", Sign, { p }, { lr = -1 })

@@ -129,6 +129,10 @@ local function meant (v, t, where)
 end
 
 local function check_loss (name, o)
+  if module.is_class(o.loss) then
+    raise("%s: option 'loss': got the class %s: call it, nn.%s()", name,
+          o.loss.__name, o.loss.__name)
+  end
   if callable(o.loss) or name == "evaluate" and not o.loss then return end
   raise("%s: option 'loss': expected a function of outputs and targets, " ..
         "nn.cross_entropy for one, got %s%s", name,

@@ -279,6 +279,22 @@ core.metamethods {
   __len = function (m) return #fields(m) end,
 }
 
+-- Makes the methods that were added in Lua say so when they are called with a
+-- dot for the colon, as m.parameters().
+function module.check_methods ()
+  for name, f in pairs(methods) do
+    if name ~= "release" then  -- which takes what was released
+      methods[name] = function (self, ...)
+        if kind_of(self) ~= "module" then
+          raise("%s: expected a module, got %s: is it called with a colon, " ..
+                "model:%s?", name, described(self), name)
+        end
+        return f(self, ...)
+      end
+    end
+  end
+end
+
 -- The parts of m in the order of first assignment: key, value, kind.  The key
 -- is a name or a place.  A tensor with a graph is a result that a forward
 -- left behind, not a part.

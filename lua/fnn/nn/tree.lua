@@ -160,6 +160,9 @@ end
 
 -- f(m) for each module, children before the module that holds them.
 function methods:apply (f)
+  if type(f) ~= "function" then
+    raise("apply: expected a function of a module, got %s", module.described(f))
+  end
   local seen = {}
   local function visit (m)
     seen[m] = true

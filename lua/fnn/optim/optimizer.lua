@@ -269,9 +269,10 @@ methods.set_lr = function (self, ...) self:set_learning_rate(...) end
 
 local function text (self)
   local lr = self:groups()[1].lr
-  return format("%s%s, %d parameters in %d groups", self:name(),
-                lr and format(" lr %g", lr) or "", #self:parameters(),
-                #self:groups())
+  local n, groups = #self:parameters(), #self:groups()
+  return format("%s%s, %d parameter%s in %d group%s", self:name(),
+                lr and format(" lr %g", lr) or "", n, n == 1 and "" or "s",
+                groups, groups == 1 and "" or "s")
 end
 
 local function construct (class, ...)

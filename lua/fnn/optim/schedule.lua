@@ -85,7 +85,10 @@ end
 local function check (name, field, v)
   local kind = kinds[field[2]] or field[2]
   if not kind[2](v) then
-    raise("%s: %s: expected %s, got %s", name, field[1], kind[1], show(v))
+    local hint = getmetatable(v) == "fnn.Optimizer" and
+      " (a schedule gives rates: optim.scheduler(optimizer, schedule))" or ""
+    raise("%s: %s: expected %s, got %s%s", name, field[1], kind[1], show(v),
+          hint)
   end
   return v
 end
@@ -224,7 +227,8 @@ end
 -- What optim.scheduler makes: called with a step it sets the rates.  Its state
 -- are the ratios, which rates of a later step may not tell (all are 0, say),
 -- and the state of the schedule, if it has one.
-local Scheduler = { __name = "fnn.scheduler" }
+local Scheduler = internals.namespace({ __name = "fnn.scheduler" },
+                                      "fnn.scheduler")
 Scheduler.__index = Scheduler
 
 function Scheduler:__call (step)
