@@ -308,7 +308,11 @@ static void walk_destroy (void *o) {
   mem_free(w->heap, w->cap * sizeof *w->heap);
   for (int i = 0; i < w->nwant; i++) fnn_release(w->got[i]);
   mem_free(w->got, (size_t)w->nwant * sizeof *w->got);
-  if (w->now != NULL) w->now->walk = NULL;
+  if (w->now != NULL) {
+    fnn_release(w->now->gy);
+    w->now->gy = NULL;
+    w->now->walk = NULL;
+  }
   fnn_release(w->now);
   if (context_now->walk == w) context_now->walk = w->outer;
 }
@@ -325,6 +329,8 @@ static void check_free (const Walk *w, const Node *n) {
               n->rule->name);
 }
 
+/* Comes before n gets its gradient: what is in the heap is emptied when a
+** throw ends the walk, and no later one finds a part of a gradient in n. */
 static void push (Walk *w, Node *n) {
   if (n->walk != NULL) return;
   if (w->n == w->cap) {
@@ -511,8 +517,8 @@ void graph_give (Node *n, int i, Tensor *gx) {
     give_param(w, p, g);
   } else {
     check_free(w, (Node *)s);
-    accumulate(&((Node *)s)->gy, g);
     push(w, (Node *)s);
+    accumulate(&((Node *)s)->gy, g);
   }
   fnn_escape(m, NULL);
 }
@@ -576,8 +582,8 @@ static void walk (Walk *w, Tensor *x, Tensor *gy, bool keep) {
   if (s->type == &param_type) give_param(w, (Param *)s, gy);
   else {
     check_free(w, (Node *)s);
-    accumulate(&((Node *)s)->gy, gy);
     push(w, (Node *)s);
+    accumulate(&((Node *)s)->gy, gy);
   }
   while (w->n > 0) {
     size_t m = fnn_mark();
