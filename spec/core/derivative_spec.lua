@@ -88,6 +88,20 @@ describe("a hook", function()
     same({ 2, 2 }, p:grad())
   end)
 
+  it("of a Param that raises leaves nothing behind", function()
+    local p = param(1, 2)
+    p:register_hook(function() error "no" end)
+    collectgarbage()
+    local before = fnn.memory().objects
+    for _ = 1, 20 do
+      local y = (p * 2):sum()
+      fails("no", y.backward, y)
+    end
+    collectgarbage()
+    assert.equal(before, fnn.memory().objects)
+    assert.is_nil(p:grad())
+  end)
+
   it("goes with the graph", function()
     local p, gone = param(1), setmetatable({}, { __mode = "k" })
     do

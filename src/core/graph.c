@@ -488,9 +488,9 @@ static void give_leaves (Walk *w) {
     size_t m = fnn_mark();
     Param *p = w->leaves[i].p;
     frame_room(1);
-    Tensor *g = through_hooks(p->hooks, frame_adopt(w->leaves[i].g));
-    w->leaves[i].g = NULL;
-    give_leaf(w, p, g);
+    Tensor *g = frame_adopt(w->leaves[i].g);
+    w->leaves[i].g = NULL; /* before a hook may throw */
+    give_leaf(w, p, through_hooks(p->hooks, g));
     fnn_escape(m, NULL);
   }
 }
