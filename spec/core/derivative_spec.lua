@@ -102,6 +102,20 @@ describe("a hook", function()
     assert.is_nil(p:grad())
   end)
 
+  it("is what can be called", function()
+    local p = param(1, 2)
+    fails("register_hook: expected a function, got nil",
+          p.register_hook, p, nil)
+    fails("register_hook: expected a function, got number",
+          p.register_hook, p, 3)
+    fails("record: expected a function, got nil", fnn.record, vector(1), "f",
+          { p }, nil)
+    local function triple(_, g) return g * 3 end
+    p:register_hook(setmetatable({}, { __call = triple }));
+    (p * 2):sum():backward()
+    same({ 6, 6 }, p:grad())
+  end)
+
   it("goes with the graph", function()
     local p, gone = param(1), setmetatable({}, { __mode = "k" })
     do
