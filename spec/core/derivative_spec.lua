@@ -215,6 +215,20 @@ describe("record", function()
     assert.is_nil(p:grad())
   end)
 
+  it("is named when its graph was used, whatever came since", function()
+    local p = param(1, 2)
+    local function named(name)
+      return fnn.record(p:detach(), name, { p }, function(g) return g end)
+    end
+    local y, others = named "product", {}
+    y:sum():backward()
+    fnn.zeros(1)
+    for k = 1, 20 do others[k] = named "another" end
+    local z = y:sum()
+    fails("the graph of product was used already", z.backward, z)
+    fails("the graph of product was used already", y.register_hook, y, print)
+  end)
+
   it("lets go of its function when the graph has passed", function()
     local gone = setmetatable({}, { __mode = "k" })
     do

@@ -18,6 +18,10 @@
 ** =======================================================
 */
 
+/* Whether o is a derivative of the host's, which is let go of: what remains is
+** the rule of its node, with its name. */
+static bool custom_spend (Object *o);
+
 /* Drops what a derivative reads; the node stays, marked spent. */
 static void node_spend (Node *n) {
   for (int i = 0; i < n->nsave; i++) {
@@ -28,8 +32,10 @@ static void node_spend (Node *n) {
     fnn_release(n->in[i]);
     n->in[i] = NULL;
   }
-  fnn_release(n->held);
-  n->held = NULL;
+  if (n->held != NULL && !custom_spend(n->held)) {
+    fnn_release(n->held);
+    n->held = NULL;
+  }
   fnn_release(n->hooks); /* what they hold may hold the tensor */
   n->hooks = NULL;
   n->spent = true;
@@ -38,6 +44,7 @@ static void node_spend (Node *n) {
 static void node_destroy (void *o) {
   Node *n = o;
   node_spend(n);
+  fnn_release(n->held);
   fnn_release(n->gy);
   fnn_release(n->origin);
   context_now->nodes--;
@@ -216,9 +223,16 @@ typedef struct Custom {
 static void custom_destroy (void *o) {
   Custom *c = o;
   if (c->release != NULL) c->release(c->ud);
+  c->release = NULL;
 }
 
 static const Type custom_type = { "function", custom_destroy };
+
+static bool custom_spend (Object *o) {
+  if (o->type != &custom_type) return false;
+  custom_destroy(o);
+  return true;
+}
 
 /* Throws if gx, which n made for input i, is not where that is. */
 static void check_place (const Node *n, int i, const Tensor *gx,
