@@ -102,6 +102,25 @@ describe("a hook", function()
     assert.is_nil(p:grad())
   end)
 
+  it("may move the Param that more gradients are for", function()
+    local function moved(take)
+      local p, seen = param(1, 2), {}
+      p:register_hook(function(g) seen[1] = g:dtype() end)
+      local y = p * 2
+      local late = p * 3  -- passed before y
+      y:register_hook(function() p:to "f64" end)
+      return p, seen, take((late + y):sum(), p)
+    end
+    local p, seen = moved(function(loss) loss:backward() end)
+    assert.same({ "f32" }, seen)
+    assert.equal("f64", p:grad():dtype())
+    assert.near(5, p:grad()[1], 1e-5)
+    assert.near(5, p:grad()[2], 1e-5)
+    local _, _, g = moved(fnn.grad)
+    assert.near(5, g[1], 1e-5)
+    assert.near(5, g[2], 1e-5)
+  end)
+
   it("is what can be called", function()
     local p = param(1, 2)
     fails("register_hook: expected a function, got nil",

@@ -385,9 +385,16 @@ static Tensor *sum (Tensor *a, Tensor *b) {
   return y;
 }
 
+/* g in the dtype and place of x: a hook may have moved the Param that both
+** are of. */
+static Tensor *beside (const Tensor *x, Tensor *g) {
+  return tensor_move(tensor_convert(g, (fnn_Dtype)x->dtype),
+                     x->storage->device);
+}
+
 /* Adds g to the gradient at *to. */
 static void accumulate (Tensor **to, Tensor *g) {
-  Tensor *y = *to == NULL ? g : sum(*to, g);
+  Tensor *y = *to == NULL ? g : sum(*to, beside(*to, g));
   if (y == *to) return;
   fnn_retain(y);
   fnn_release(*to);
@@ -469,6 +476,7 @@ static void collect (Tensor **to, Tensor *g) {
 
 /* The gradient g of a leaf. */
 static void give_leaf (Walk *w, Param *p, Tensor *g) {
+  g = beside(p->value, g);
   if (!w->collects) collect(&p->grad, g);
   for (int i = 0; i < w->nwant; i++)
     if (w->want[i] == p) collect(&w->got[i], g);
