@@ -29,6 +29,7 @@ enum { GEMM_DEFAULT = -1 };
 ** for success. */
 #define FUNCTIONS \
   FUNCTION(create, "cublasCreate_v2", (Handle * *h)) \
+  FUNCTION(destroy, "cublasDestroy_v2", (Handle * h)) \
   FUNCTION(set_stream, "cublasSetStream_v2", (Handle * h, cudaStream_t s)) \
   FUNCTION(set_workspace, "cublasSetWorkspace_v2", \
            (Handle * h, void *p, size_t bytes)) \
@@ -112,6 +113,7 @@ static Handle *handle_new (const Blas *b, const Cuda *card, void *workspace,
   if (status == 0)
     status = b->set_math(h, MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
   if (status == 0) return h;
+  if (h != NULL) b->destroy(h);
   snprintf(why, TEXT, "cuBLAS does not start: %s", status_text(status));
   return NULL;
 }

@@ -35,9 +35,13 @@ void guard_leave (lua_State *L, Lib *lib, Guard *g) {
   collect_if_due(L, lib);
 }
 
+/* An error of a finalizer ends nothing: a cancel that stopped it is for the
+** code that it came between, too. */
 FNN_NORETURN void guard_error (lua_State *L, Lib *lib, Guard *g) {
   restore(L, lib, g);
   lib->status = lib->context->status;
+  if (lib->status == FNN_ECANCEL && in_finalizer(L))
+    fnn_cancel(lib->context->cancel);
   if (lib->dropped != NULL) slots_flush(L, lib);
   if (lib->raised) { /* a callback's own error, on the top of the stack */
     lib->raised = false;

@@ -179,6 +179,15 @@ static int graph_is_grad_enabled (lua_State *L) {
 ** =======================================================
 */
 
+/* Raises unless what is at i can be called. */
+static void check_callable (lua_State *L, int i, const char *op) {
+  if (lua_isfunction(L, i)) return;
+  if (luaL_getmetafield(L, i, "__call") == LUA_TNIL)
+    raise_error(L, "%s: expected a function, got %s", op,
+                push_type_name(L, i));
+  lua_pop(L, 1);
+}
+
 static fnn_Tensor *call_hook (void *ud, fnn_Tensor *g) {
   fnn_Tensor *r;
   slot_call(ud, 1, &g, 1, &r);
@@ -188,7 +197,7 @@ static fnn_Tensor *call_hook (void *ud, fnn_Tensor *g) {
 /* x:register_hook(f): f(g) sees each gradient of x, and may return another */
 static int tensor_hook (lua_State *L) {
   fnn_Tensor *x = checktensor(L, 1);
-  luaL_checkany(L, 2);
+  check_callable(L, 2, "register_hook");
   int ref = slot_ref(L, 2);
   guard(L, Slot_ *s = slot_new(getlib(L), ref, NULL, 1);
         fnn_hook(x, call_hook, slot_drop, s); slot_keep(s));
@@ -205,7 +214,7 @@ static void call_back (void *ud, fnn_Tensor *gy, fnn_Tensor **gx) {
 static int graph_record_ (lua_State *L) {
   fnn_Tensor *y = checktensor(L, 1);
   const char *name = luaL_checkstring(L, 2);
-  luaL_checkany(L, 4);
+  check_callable(L, 4, "record");
   int n;
   fnn_Tensor **x = checktensors(L, 3, &n);
   void **box = newbox(L, TENSOR);

@@ -106,28 +106,24 @@ static void insert_pair (const char **keys, const char **values, int n,
 }
 
 /* Strings of a table's keys and values, in userdata that are pushed; the
-** table keeps the strings. */
+** table keeps the strings.  A finalizer may change the table while these are
+** made, but not in the walk that fills them. */
 static int metadata (lua_State *L, int i, const char ***keys,
                      const char ***values) {
-  int n = 0;
+  int most = 0, n = 0;
   *keys = *values = NULL;
   if (lua_isnoneornil(L, i)) return 0;
   luaL_checktype(L, i, LUA_TTABLE);
-  lua_pushnil(L);
-  while (lua_next(L, i)) {
+  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) most++;
+  *keys = lua_newuserdatauv(L, (size_t)(most + 1) * sizeof **keys, 0);
+  *values = lua_newuserdatauv(L, (size_t)(most + 1) * sizeof **values, 0);
+  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING || lua_type(L, -1) != LUA_TSTRING)
       raise_error(L, "metadata are strings by names: got %s by %s",
                   luaL_typename(L, -1), luaL_typename(L, -2));
-    lua_pop(L, 1);
-    n++;
-  }
-  *keys = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof **keys, 0);
-  *values = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof **values, 0);
-  n = 0;
-  lua_pushnil(L);
-  while (lua_next(L, i)) {
+    if (n == most)
+      raise_error(L, "metadata were added to while they are read");
     insert_pair(*keys, *values, n++, lua_tostring(L, -2), lua_tostring(L, -1));
-    lua_pop(L, 1);
   }
   return n;
 }

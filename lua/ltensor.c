@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "../src/core/ops.h"
 #include "lbox.h"
 
 /*
@@ -563,6 +564,28 @@ static int filled_like (lua_State *L, double value) {
 static int new_zeros_like (lua_State *L) { return filled_like(L, 0); }
 static int new_ones_like (lua_State *L) { return filled_like(L, 1); }
 
+/* Of integers that a double may round: from 0, and then shifted. */
+static fnn_Tensor *arange_far (int64_t a, int64_t b, int64_t step,
+                               const fnn_Device *d) {
+  double span = a <= b ? (double)((uint64_t)b - (uint64_t)a)
+                       : -(double)((uint64_t)a - (uint64_t)b);
+  fnn_Tensor *x = fnn_arange(0, span, (double)step, FNN_I64, d);
+  fnn_zip_integer_(ZIP_add, x, a);
+  return x;
+}
+
+/* Whether the n numbers from 1 on are integers, and one is that large. */
+static bool are_far (lua_State *L, int n) {
+  const int64_t most = (int64_t)1 << 53;
+  bool far = false;
+  for (int i = 1; i <= n; i++) {
+    int64_t v = lua_tointeger(L, i);
+    if (!lua_isinteger(L, i)) return false;
+    far = far || v > most || v < -most;
+  }
+  return far;
+}
+
 /* fnn.arange(n), (first, last) or (first, last, step): from first, or 0, to
 ** before last. */
 static int new_arange (lua_State *L) {
@@ -574,8 +597,12 @@ static int new_arange (lua_State *L) {
   int o = options(L, n + 1, like_options);
   fnn_Dtype t = opt_dtype(L, o, getlib(L)->dtype);
   const fnn_Device *d = opt_device(L, o);
+  bool far = t == FNN_I64 && n > 1 && step != 0 && are_far(L, n);
+  int64_t ia = lua_tointeger(L, 1), ib = lua_tointeger(L, 2);
+  int64_t istep = n > 2 ? lua_tointeger(L, 3) : 1;
   void **box = newbox(L, TENSOR);
-  guard(L, *box = fnn_retain(fnn_arange(a, b, step, t, d)));
+  guard(L, *box = fnn_retain(far ? arange_far(ia, ib, istep, d)
+                                 : fnn_arange(a, b, step, t, d)));
   return 1;
 }
 

@@ -3,7 +3,20 @@
 
 #include "../src/fnn_nn.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "test.h"
+
+/* ThreadSanitizer ends a forked child that starts threads. */
+#if defined(__SANITIZE_THREAD__)
+#define UNDER_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define UNDER_TSAN 1
+#endif
+#endif
 
 static Tensor *zeros (int ndim, const int64_t *shape, fnn_Dtype t) {
   return fnn_full(ndim, shape, 0, t, NULL);
@@ -96,11 +109,38 @@ TEST(a_reader_is_left_at_any_place) {
   assert_int_equal(take_all(l), 0);
 }
 
+/* A child says what it took by how it kills itself: at an exit valgrind would
+** find what the threads of its parent held. */
+TEST(a_child_of_a_fork_reads_on) {
+#ifdef UNDER_TSAN
+  skip();
+#endif
+  fnn_LoaderOptions o = { .batch = 10, .prefetch = 2 };
+  fnn_Loader *l = fnn_loader(images(1000), &o);
+  int status = 0;
+  next(l);
+  usleep(20000); /* it has read what it may, and waits */
+  pid_t pid = fork();
+  if (pid == 0) {
+    alarm(20); /* and not for ever */
+    bool ok = take_all(l) == 990;
+    fnn_loader_start(l, 1, 0);
+    ok = ok && take_all(l) == 1000;
+    kill(getpid(), ok ? SIGKILL : SIGTERM);
+  }
+  assert_true(pid > 0);
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  assert_true(WIFSIGNALED(status));
+  assert_int_equal(WTERMSIG(status), SIGKILL);
+  assert_int_equal(take_all(l), 990);
+}
+
 int main (void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(batches_cost_no_memory),
     cmocka_unit_test(the_readers_error_arrives_at_next),
     cmocka_unit_test(a_reader_is_left_at_any_place),
+    cmocka_unit_test(a_child_of_a_fork_reads_on),
   };
   return cmocka_run_group_tests(tests, open_context, close_context);
 }

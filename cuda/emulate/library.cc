@@ -16,11 +16,9 @@ static const struct Symbol {
   void *address;
 } symbols[] = {
 #define SYMBOL(name) #name, (void *)name
-  { SYMBOL(cublasCreate_v2) },
-  { SYMBOL(cublasSetStream_v2) },
-  { SYMBOL(cublasSetWorkspace_v2) },
-  { SYMBOL(cublasSetMathMode) },
-  { SYMBOL(cublasGemmStridedBatchedEx) },
+  { SYMBOL(cublasCreate_v2) },    { SYMBOL(cublasDestroy_v2) },
+  { SYMBOL(cublasSetStream_v2) }, { SYMBOL(cublasSetWorkspace_v2) },
+  { SYMBOL(cublasSetMathMode) },  { SYMBOL(cublasGemmStridedBatchedEx) },
 #undef SYMBOL
 };
 

@@ -269,7 +269,9 @@ end
 -- {======================================================
 -- Preparing: each checks an entry, changes nothing, and returns what takes it
 -- in.  first, where there is one, may raise and returns what undoes it; all of
--- these run before the first rest.
+-- these run before the others.  copies changes all or nothing, but takes memory
+-- for as much; all of these run before the first rest, which takes one tensor
+-- at a time: memory that is short is short before a model has changed.
 -- =======================================================
 
 local function copied (v)
@@ -303,10 +305,9 @@ function prepare.state (v, file, name, entry)
   elseif not has_state(v) then
     return prepare_cursor(v, entry)
   elseif method(v, "check_state_dict") then
-    v:check_state_dict(state_of(file, name, entry))
-    return { rest = function ()
-      v:load_state_dict(state_of(file, name, entry))
-    end }
+    local dict = state_of(file, name, entry)
+    v:check_state_dict(dict)
+    return { copies = function () v:load_state_dict(dict) end }
   end
   return { first = function ()
     local before = copied(v:state_dict())
@@ -357,9 +358,11 @@ local function commit (path, names, jobs)
     for i = #undo, 1, -1 do undo[i]() end
     error(why, 0)
   end
-  for _, name in ipairs(names) do
-    local rest = jobs[name].rest
-    if rest then entered(path, name, rest) end
+  for _, step in ipairs { "copies", "rest" } do
+    for _, name in ipairs(names) do
+      local job = jobs[name][step]
+      if job then entered(path, name, job) end
+    end
   end
 end
 

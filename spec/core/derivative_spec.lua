@@ -88,6 +88,53 @@ describe("a hook", function()
     same({ 2, 2 }, p:grad())
   end)
 
+  it("of a Param that raises leaves nothing behind", function()
+    local p = param(1, 2)
+    p:register_hook(function() error "no" end)
+    collectgarbage()
+    local before = fnn.memory().objects
+    for _ = 1, 20 do
+      local y = (p * 2):sum()
+      fails("no", y.backward, y)
+    end
+    collectgarbage()
+    assert.equal(before, fnn.memory().objects)
+    assert.is_nil(p:grad())
+  end)
+
+  it("may move the Param that more gradients are for", function()
+    local function moved(take)
+      local p, seen = param(1, 2), {}
+      p:register_hook(function(g) seen[1] = g:dtype() end)
+      local y = p * 2
+      local late = p * 3  -- passed before y
+      y:register_hook(function() p:to "f64" end)
+      return p, seen, take((late + y):sum(), p)
+    end
+    local p, seen = moved(function(loss) loss:backward() end)
+    assert.same({ "f32" }, seen)
+    assert.equal("f64", p:grad():dtype())
+    assert.near(5, p:grad()[1], 1e-5)
+    assert.near(5, p:grad()[2], 1e-5)
+    local _, _, g = moved(fnn.grad)
+    assert.near(5, g[1], 1e-5)
+    assert.near(5, g[2], 1e-5)
+  end)
+
+  it("is what can be called", function()
+    local p = param(1, 2)
+    fails("register_hook: expected a function, got nil",
+          p.register_hook, p, nil)
+    fails("register_hook: expected a function, got number",
+          p.register_hook, p, 3)
+    fails("record: expected a function, got nil", fnn.record, vector(1), "f",
+          { p }, nil)
+    local function triple(_, g) return g * 3 end
+    p:register_hook(setmetatable({}, { __call = triple }));
+    (p * 2):sum():backward()
+    same({ 6, 6 }, p:grad())
+  end)
+
   it("goes with the graph", function()
     local p, gone = param(1), setmetatable({}, { __mode = "k" })
     do
@@ -185,6 +232,20 @@ describe("record", function()
     assert.is_false(ok)
     assert.matches("attempt to yield across a C%-call boundary", e)
     assert.is_nil(p:grad())
+  end)
+
+  it("is named when its graph was used, whatever came since", function()
+    local p = param(1, 2)
+    local function named(name)
+      return fnn.record(p:detach(), name, { p }, function(g) return g end)
+    end
+    local y, others = named "product", {}
+    y:sum():backward()
+    fnn.zeros(1)
+    for k = 1, 20 do others[k] = named "another" end
+    local z = y:sum()
+    fails("the graph of product was used already", z.backward, z)
+    fails("the graph of product was used already", y.register_hook, y, print)
   end)
 
   it("lets go of its function when the graph has passed", function()

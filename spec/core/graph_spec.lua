@@ -254,6 +254,26 @@ describe("backward", function()
     loss:backward()
     assert.is_false(p:grad():has_graph())
   end)
+
+  it("leaves no part of a gradient where memory ran out", function()
+    local p = fnn.Param(fnn.ones(300))
+    local y, parts, failed = p * 1, {}, 0
+    for i = 1, 100 do parts[i] = y:sum() end  -- many nodes wait at once
+    local loss = fnn.stack(parts):sum()
+    for k = 0, 60 do
+      collectgarbage()
+      fnn.trim()
+      fnn.set_memory_limit(fnn.memory().live + 32 * k)
+      local ok = pcall(loss.backward, loss, { retain_graph = true })
+      fnn.set_memory_limit(0)
+      failed = failed + (ok and 0 or 1)
+      p:set_grad(nil)
+      loss:backward { retain_graph = true }
+      assert.equal(100, p:grad()[1])
+      p:set_grad(nil)
+    end
+    assert.equal(61, failed)
+  end)
 end)
 
 describe("grad", function()

@@ -202,3 +202,28 @@ describe("examples/char_lm.lua", function ()
     assert.is_true(#out >= 20)
   end)
 end)
+
+describe("Ctrl-C in a finalizer's op", function ()
+  teardown(shell.clean)
+
+  it("stops the script, too", function ()
+    local out, err, code = interrupted([[
+      local fnn = require "fnn"
+      io.stdout:setvbuf "no"
+      local x, stopped = fnn.ones(200, 200), 0
+      setmetatable({}, { __gc = function ()
+        print "ready"
+        local from = fnn.clock()
+        while stopped == 0 and fnn.clock() - from < 5 do
+          if not pcall(x.matmul, x, x) then stopped = stopped + 1 end
+        end
+        print(stopped)
+      end })
+      collectgarbage()
+      for _ = 1, 1000 do x:matmul(x) end
+      print "went on"
+    ]], once)
+    assert.equal("1\n", out, err)
+    assert.equal(130, code)
+  end)
+end)

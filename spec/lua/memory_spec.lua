@@ -1,6 +1,7 @@
 -- memory_spec.lua - scopes, and what fnn.memory tells.
 
 local fnn = require "fnn"
+local shell = require "spec.support.shell"
 
 local function nodes()
   collectgarbage()
@@ -115,6 +116,8 @@ describe("scope", function()
 end)
 
 describe("a finalizer", function()
+  teardown(shell.clean)
+
   -- f(x), a method, until the collector runs a finalizer in the middle of it,
   -- between its checks and its work: the finalizer calls act(x).
   local function interrupt(f, x, act)
@@ -158,6 +161,31 @@ describe("a finalizer", function()
       fnn.scope(function() made = vector(7) end)
     end)
     same({ 7 }, made)
+  end)
+
+  -- In a process of its own, whose few values one step collects.
+  it("cannot add to metadata that have been counted", function()
+    local out, err = shell.run(shell.FNN .. " " .. shell.write [[
+      local fnn = require "fnn"
+      local image, refused = fnn.zeros(1, 1, 3):to "u8", 0
+      collectgarbage("incremental", 100, 1000, 30)
+      for _ = 1, 10 do
+        local texts = {}
+        collectgarbage()
+        collectgarbage "stop"
+        for k = 1, 300 do texts["k" .. k] = "v" end
+        setmetatable({}, { __gc = function()
+          for k = 301, 5000 do texts["k" .. k] = "v" end
+        end })
+        collectgarbage "restart"  -- the next allocation begins a collection
+        local ok, why = pcall(fnn.io.encode_png, image, texts)
+        if not ok and why:find "metadata were added to" then
+          refused = refused + 1
+        end
+      end
+      print(refused > 0)
+    ]])
+    assert.equal("true\n", out, err)
   end)
 
   it("cannot move a parameter", function()

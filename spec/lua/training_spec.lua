@@ -391,6 +391,45 @@ end)
 
 -- }======================================================
 
+describe("loading a run with too little memory", function()
+  teardown(function() os.remove(path) end)
+
+  -- A model is filled a tensor at a time, an optimizer takes copies of all.
+  local function run(value)
+    local model = nn.ModuleList()
+    for k = 1, 8 do model[k] = nn.Linear(256, 256) end
+    local opt = optim.AdamW(model:parameters())
+    for _, p in ipairs(model:parameters()) do
+      p:set(fnn.full(p:shape(), value))
+      p:set_grad(p:detach())
+    end
+    opt:step()
+    return { model = model, opt = opt }
+  end
+
+  it("changes nothing", function()
+    fnn.save_training(path, run(1))
+    local state = run(2)
+    local before = state.model[1].weight[1][1]
+    local steps = 0
+    for size = 3, 6 do  -- MB; the optimizer's state has 4
+      collectgarbage()
+      collectgarbage()
+      fnn.trim()
+      fnn.set_memory_limit(fnn.memory().live + (size << 20))
+      local ok, why = pcall(fnn.load_training, path, state)
+      fnn.set_memory_limit(0)
+      assert.is_false(ok)
+      assert.matches("'opt': .*out of memory", why)
+      assert.equal(before, state.model[1].weight[1][1])
+      steps = steps + 1
+    end
+    assert.equal(4, steps)
+    fnn.load_training(path, state)
+    assert.not_equal(before, state.model[1].weight[1][1])
+  end)
+end)
+
 describe("a run's numbers", function()
   teardown(function() os.remove(path) end)
 

@@ -272,6 +272,19 @@ describe("KvCache", function ()
             fnn.ones(2, 3, 1, 1))
   end)
 
+  it("refuses a layer that comes twice in a pass", function ()
+    local cache, first, second = nn.KvCache { length = 9 }, {}, {}
+    local k = fnn.ones(1, 1, 2, 4)
+    for _ = 1, 2 do
+      cache:append(first, k, k)
+      cache:append(second, k, k)
+    end
+    cache:append(first, k, k)
+    fails("a layer comes twice in this pass",
+          function () cache:append(first, k, k) end)
+    assert.equal(4, #cache)
+  end)
+
   it("says when a pass was broken off", function ()
     local m, cache = kinds.rotary(), cached(6)
     fnn.no_grad(function ()

@@ -73,6 +73,23 @@ describe("a large integer", function()
     end
   end)
 
+  it("begins and ends a range", function()
+    local i64 = { dtype = "i64" }
+    same({ A, A + 1, A + 2 }, fnn.arange(A, A + 3, i64))
+    same({ -A, -A - 2 }, fnn.arange(-A, -A - 4, -2, i64))
+    same({ math.maxinteger - 1 },
+         fnn.arange(math.maxinteger - 1, math.maxinteger, i64))
+    same({}, fnn.arange(B, A, i64))
+    assert.is_false(pcall(fnn.arange, A, B, 0, i64))
+    assert.is_false(pcall(fnn.arange, math.mininteger, math.maxinteger, i64))
+  end)
+
+  it("is an id that is told as it is", function()
+    local ok, e = pcall(function() return ints(0, A):one_hot(3) end)
+    assert.is_false(ok)
+    assert.matches("id " .. A .. " at position 2", e)
+  end)
+
   it("is a bound of clamp", function()
     local x = ints(1, A, B, B + 5)
     same({ 1, A, A, A }, x:clamp(0, A))

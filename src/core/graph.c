@@ -18,6 +18,10 @@
 ** =======================================================
 */
 
+/* Whether o is a derivative of the host's, which is let go of: what remains is
+** the rule of its node, with its name. */
+static bool custom_spend (Object *o);
+
 /* Drops what a derivative reads; the node stays, marked spent. */
 static void node_spend (Node *n) {
   for (int i = 0; i < n->nsave; i++) {
@@ -28,8 +32,10 @@ static void node_spend (Node *n) {
     fnn_release(n->in[i]);
     n->in[i] = NULL;
   }
-  fnn_release(n->held);
-  n->held = NULL;
+  if (n->held != NULL && !custom_spend(n->held)) {
+    fnn_release(n->held);
+    n->held = NULL;
+  }
   fnn_release(n->hooks); /* what they hold may hold the tensor */
   n->hooks = NULL;
   n->spent = true;
@@ -38,6 +44,7 @@ static void node_spend (Node *n) {
 static void node_destroy (void *o) {
   Node *n = o;
   node_spend(n);
+  fnn_release(n->held);
   fnn_release(n->gy);
   fnn_release(n->origin);
   context_now->nodes--;
@@ -216,9 +223,16 @@ typedef struct Custom {
 static void custom_destroy (void *o) {
   Custom *c = o;
   if (c->release != NULL) c->release(c->ud);
+  c->release = NULL;
 }
 
 static const Type custom_type = { "function", custom_destroy };
+
+static bool custom_spend (Object *o) {
+  if (o->type != &custom_type) return false;
+  custom_destroy(o);
+  return true;
+}
 
 /* Throws if gx, which n made for input i, is not where that is. */
 static void check_place (const Node *n, int i, const Tensor *gx,
@@ -308,7 +322,11 @@ static void walk_destroy (void *o) {
   mem_free(w->heap, w->cap * sizeof *w->heap);
   for (int i = 0; i < w->nwant; i++) fnn_release(w->got[i]);
   mem_free(w->got, (size_t)w->nwant * sizeof *w->got);
-  if (w->now != NULL) w->now->walk = NULL;
+  if (w->now != NULL) {
+    fnn_release(w->now->gy);
+    w->now->gy = NULL;
+    w->now->walk = NULL;
+  }
   fnn_release(w->now);
   if (context_now->walk == w) context_now->walk = w->outer;
 }
@@ -325,6 +343,8 @@ static void check_free (const Walk *w, const Node *n) {
               n->rule->name);
 }
 
+/* Comes before n gets its gradient: what is in the heap is emptied when a
+** throw ends the walk, and no later one finds a part of a gradient in n. */
 static void push (Walk *w, Node *n) {
   if (n->walk != NULL) return;
   if (w->n == w->cap) {
@@ -365,9 +385,16 @@ static Tensor *sum (Tensor *a, Tensor *b) {
   return y;
 }
 
+/* g in the dtype and place of x: a hook may have moved the Param that both
+** are of. */
+static Tensor *beside (const Tensor *x, Tensor *g) {
+  return tensor_move(tensor_convert(g, (fnn_Dtype)x->dtype),
+                     x->storage->device);
+}
+
 /* Adds g to the gradient at *to. */
 static void accumulate (Tensor **to, Tensor *g) {
-  Tensor *y = *to == NULL ? g : sum(*to, g);
+  Tensor *y = *to == NULL ? g : sum(*to, beside(*to, g));
   if (y == *to) return;
   fnn_retain(y);
   fnn_release(*to);
@@ -449,6 +476,7 @@ static void collect (Tensor **to, Tensor *g) {
 
 /* The gradient g of a leaf. */
 static void give_leaf (Walk *w, Param *p, Tensor *g) {
+  g = beside(p->value, g);
   if (!w->collects) collect(&p->grad, g);
   for (int i = 0; i < w->nwant; i++)
     if (w->want[i] == p) collect(&w->got[i], g);
@@ -482,9 +510,9 @@ static void give_leaves (Walk *w) {
     size_t m = fnn_mark();
     Param *p = w->leaves[i].p;
     frame_room(1);
-    Tensor *g = through_hooks(p->hooks, frame_adopt(w->leaves[i].g));
-    w->leaves[i].g = NULL;
-    give_leaf(w, p, g);
+    Tensor *g = frame_adopt(w->leaves[i].g);
+    w->leaves[i].g = NULL; /* before a hook may throw */
+    give_leaf(w, p, through_hooks(p->hooks, g));
     fnn_escape(m, NULL);
   }
 }
@@ -511,8 +539,8 @@ void graph_give (Node *n, int i, Tensor *gx) {
     give_param(w, p, g);
   } else {
     check_free(w, (Node *)s);
-    accumulate(&((Node *)s)->gy, g);
     push(w, (Node *)s);
+    accumulate(&((Node *)s)->gy, g);
   }
   fnn_escape(m, NULL);
 }
@@ -576,8 +604,8 @@ static void walk (Walk *w, Tensor *x, Tensor *gy, bool keep) {
   if (s->type == &param_type) give_param(w, (Param *)s, gy);
   else {
     check_free(w, (Node *)s);
-    accumulate(&((Node *)s)->gy, gy);
     push(w, (Node *)s);
+    accumulate(&((Node *)s)->gy, gy);
   }
   while (w->n > 0) {
     size_t m = fnn_mark();

@@ -356,6 +356,7 @@ static void reclaim (fnn_Context *c) {
     c->reclaiming = false;
   }
   object_free_lists(c);
+  memory_free_tiny(c);
   account_trim(c->account, NULL);
 }
 

@@ -4,12 +4,14 @@
 ** alone, and the cursor counts batches that were taken, so a run is resumed
 ** exactly.  With prefetch a thread reads ahead: it has a context of its own
 ** and hands over storages; the taker makes its tensors of them, and rethrows
-** the thread's error. */
+** the thread's error.  A child of a fork has no such thread: it leaves the
+** parent's as it is and starts one of its own. */
 
 #include "data.h"
 
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Philox gives a key for (seed, epoch), and with it the draws of a
 ** Fisher-Yates shuffle. */
@@ -41,6 +43,7 @@ typedef struct Ready {
 /* The thread that reads ahead, and what it shares with the taker. */
 typedef struct Reader {
   pthread_t thread;
+  pid_t process; /* that it runs in */
   fnn_Context *context;
   pthread_mutex_t lock;
   pthread_cond_t changed;
@@ -165,8 +168,15 @@ static void reader_free (fnn_Loader *l, Reader *r) {
   mem_free(r, sizeof *r);
 }
 
+/* Forgets a reader of the process that this one is a fork of: its lock may be
+** held, and what it has is not known. */
+static void reader_forget (fnn_Loader *l) {
+  if (l->reader != NULL && l->reader->process != getpid()) l->reader = NULL;
+}
+
 /* What a lost card says of its copies is left to who uses it next. */
 static void reader_stop (fnn_Loader *l) {
+  reader_forget(l);
   Reader *r = l->reader;
   if (r == NULL) return;
   pthread_mutex_lock(&r->lock);
@@ -195,6 +205,7 @@ static void reader_start (fnn_Loader *l) {
   r->ring = ring;
   r->size = l->options.prefetch;
   r->context = c;
+  r->process = getpid();
   pthread_mutex_init(&r->lock, NULL);
   pthread_cond_init(&r->changed, NULL);
   l->reader = r;
@@ -341,6 +352,7 @@ void fnn_loader_start (fnn_Loader *l, int64_t epoch, int64_t batch) {
 
 bool fnn_loader_next (fnn_Loader *l, fnn_Tensor **x) {
   if (l->cursor == l->batches) return false;
+  reader_forget(l);
   if (l->options.prefetch > 0 && l->reader == NULL) reader_start(l);
   if (l->reader != NULL) take_ready(l, x);
   else {

@@ -28,7 +28,6 @@ FNN_NORETURN void fnn_download (const char *url, const char *path,
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* Seconds without an answer, or with hardly a byte, that end a transfer. */
@@ -106,20 +105,6 @@ static size_t receive (char *bytes, size_t one, size_t n, void *ud) {
   return n;
 }
 
-/* Makes the folders that path lies in. */
-static void make_folders (const char *path) {
-  char folder[PATH_MAX];
-  size_t n = strlen(path);
-  memcpy(folder, path, n + 1);
-  for (char *p = folder + 1; *p != '\0'; p++) {
-    if (*p != '/') continue;
-    *p = '\0';
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST && errno != EISDIR)
-      reader_fail(folder, "make this folder");
-    *p = '/';
-  }
-}
-
 static void open_part (Download *d, const char *path) {
   int n =
       snprintf(d->part, sizeof d->part, "%s.%ld.part", path, (long)getpid());
@@ -127,7 +112,7 @@ static void open_part (Download *d, const char *path) {
     errno = path[0] == '\0' ? ENOENT : ENAMETOOLONG;
     reader_fail(path, "write");
   }
-  make_folders(path);
+  folder_around(path);
   d->fd = open(d->part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (d->fd < 0) reader_fail(path, "write");
   d->partial = true;

@@ -27,10 +27,9 @@ static void make_one (const char *path, const char *whole) {
   reader_fail(whole, "make the folder");
 }
 
-void folder_make (const char *path) {
+void folder_around (const char *path) {
   char part[PATH_MAX];
   size_t n = strlen(path);
-  reader_allowed(path, "w");
   if (n == 0 || n >= sizeof part) {
     errno = n == 0 ? ENOENT : ENAMETOOLONG;
     reader_fail(path, "make the folder");
@@ -42,7 +41,12 @@ void folder_make (const char *path) {
     make_one(part, path);
     *slash = '/';
   }
-  make_one(part, path);
+}
+
+void folder_make (const char *path) {
+  reader_allowed(path, "w");
+  folder_around(path);
+  make_one(path, path);
 }
 
 /* An open one is an object, so that a throw closes it. */

@@ -105,6 +105,8 @@ void writer_close (Writer *w);
 
 /* Makes a folder, and those it is in, unless it is there. */
 void folder_make (const char *path) LENT(folder_make);
+/* Makes those that a file is to be in. */
+void folder_around (const char *path);
 /* The names of entries_read, each with a zero behind: (n) of u8. */
 Tensor *folder_names (const char *path) LENT(folder_names);
 /* Removes the temporary files of writers that no longer live: how many. */

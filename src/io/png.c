@@ -74,8 +74,12 @@ static void give (png_structp png, png_voidp p) {
   reader_free(p);
 }
 
+/* For want of memory libpng leaves a text where it is, and would read on in
+** the middle of it. */
 static void pull (png_structp png, png_bytep to, size_t n) {
-  reader_read(((Codec *)png_get_io_ptr(png))->reader, to, (int64_t)n);
+  Codec *c = png_get_io_ptr(png);
+  if (c->no_memory) png_error(png, "out of memory");
+  reader_read(c->reader, to, (int64_t)n);
 }
 
 static void push (png_structp png, png_bytep from, size_t n) {

@@ -15,16 +15,16 @@
 ** =======================================================
 */
 
-/* Throws for the id at a place of ids.  Positions are told as Lua counts
+/* Throws for the id at a place of ids, i64.  Positions are told as Lua counts
 ** them, from 1. */
 static void throw_id (const char *op, const Tensor *ids, int64_t at, int64_t n,
                       const char *what) {
-  Tensor *id = tensor_view(ids, 0, NULL, NULL, ids->offset + at);
+  int64_t id;
+  fnn_read(tensor_view(ids, 0, NULL, NULL, ids->offset + at), &id);
   fnn_throw(FNN_EARG,
             "%s: id %lld at position %lld is out of range for %lld "
             "%s (ids count from 0)",
-            op, (long long)fnn_item(id), (long long)at + 1, (long long)n,
-            what);
+            op, (long long)id, (long long)at + 1, (long long)n, what);
 }
 
 Tensor *ids_checked (const char *op, const Tensor *x, Tensor *ids, int64_t n,

@@ -194,8 +194,9 @@ function Cache:append (layer, k, v, key_mask)
   local new = k:size(3)
   local slot = self.of[layer]
   if slot and slot.held > #self then
-    raise("KvCache: the last pass did not reach all layers: truncate(%d), " ..
-          "or clear, goes on", #self)
+    raise("KvCache: a layer comes twice in this pass, which it may not, or " ..
+          "the last pass did not reach all layers: truncate(%d), or clear, " ..
+          "goes on", #self)
   end
   slot = slot or new_slot(self, layer, new)
   check_room(self, slot, new)
