@@ -105,7 +105,7 @@ bool in_finalizer (lua_State *L) {
 
 /* A finalizer that Lua has no memory to call is lost, and what it was to
 ** release with it.  Calling a function first makes the room that it takes. */
-bool collect (lua_State *L, Lib *lib) {
+static bool run_collector (lua_State *L, Lib *lib, int what) {
   if (lib->collecting || lua_gc(L, LUA_GCISRUNNING) <= 0) return false;
   if (!lua_checkstack(L, 1)) return false;
   lua_pushcfunction(L, nothing);
@@ -114,9 +114,29 @@ bool collect (lua_State *L, Lib *lib) {
     return false;
   }
   lib->collecting = true;
-  lua_gc(L, LUA_GCCOLLECT);
+  lua_gc(L, what, 0);
   lib->collecting = false;
   return true;
+}
+
+bool collect (lua_State *L, Lib *lib) {
+  return run_collector(L, lib, LUA_GCCOLLECT);
+}
+
+/* A generational collector makes a step for each few bytes: it walks over what
+** is young alone, and what it frees is still in the cache.  But what has lived
+** through two steps is old, and stays until a full collection: so not many to
+** what is live, or the tensors of a training step would age within it; nor
+** to Lua's heap, since a long table that takes in new objects is walked over
+** each time. */
+static void step_if_due (lua_State *L, Lib *lib) {
+  fnn_Context *c = lib->context;
+  uint64_t made = c->since_collect - lib->stepped; /* wraps: then it is due */
+  if (made <= (uint64_t)1 << 20 || c->frame != NULL) return;
+  if (made <= memory_live(c) / 4) return;
+  if (made / 1024 <= (uint64_t)lua_gc(L, LUA_GCCOUNT) / 4) return;
+  run_collector(L, lib, LUA_GCSTEP);
+  lib->stepped = c->since_collect;
 }
 
 /* The collector sees boxes of a few bytes; this sees their tensors.  What was
@@ -125,6 +145,7 @@ bool collect (lua_State *L, Lib *lib) {
 void collect_if_due (lua_State *L, Lib *lib) {
   fnn_Context *c = lib->context;
   uint64_t due = (uint64_t)32 << 20, live;
+  if (lib->generational) step_if_due(L, lib);
   if (lib->collected_live / 2 > due) due = lib->collected_live / 2;
   if (c->since_collect <= due || lib->collecting || c->frame != NULL) return;
   live = memory_live(c);

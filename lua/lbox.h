@@ -55,6 +55,7 @@ typedef struct Lib {
   const fnn_Device *device; /* where new tensors go */
   fnn_Dtype dtype;          /* of new float tensors */
   uint64_t collected_live;  /* bytes alive after the last collection */
+  uint64_t stepped;         /* since_collect at the collector's last step */
   int places;               /* numbers of module_place given so far */
   struct {
     uint64_t nodes, steps; /* alive, and made, when they were counted last */
@@ -63,6 +64,7 @@ typedef struct Lib {
     bool told;
   } growth; /* of graphs */
   bool collecting;
+  bool generational;     /* a step of the collector finds what died young */
   bool scoped;           /* an fnn.scope is open */
   fnn_Status status;     /* of the last error raised */
   bool raised;           /* a callback's error value is on the stack */

@@ -162,6 +162,20 @@ print(debug.getinfo(1).currentline)]])
     like_lua({ out = "generational\n" },
              "-e 'print(collectgarbage \"incremental\")'")
   end)
+
+  it("finds dropped tensors while few bytes are new, beside many objects",
+     function ()
+    local out = run(FNN .. " -", { input = [[
+      local fnn, crowd = require "fnn", {}
+      for i = 1, 100000 do crowd[i] = { i } end
+      collectgarbage()
+      local x = fnn.ones(1000)
+      fnn.reset_peak_memory()
+      local before = fnn.memory().live
+      for _ = 1, 10000 do local y = x + 1 end
+      print(fnn.memory().peak - before < 4 << 20, #crowd)]] })
+    assert.equal("true\t100000\n", out)
+  end)
 end)
 
 describe("the environment", function ()
