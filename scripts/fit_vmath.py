@@ -38,6 +38,13 @@ def fit(name, f, basis, weight, lo, hi, n):
     print("  " + ", ".join(f"{np.float32(c):.9e}" for c in best[1]))
 
 
+def fit_double(name, f, lo, hi, n):
+    """n coefficients of x^k for f on [lo, hi] by Chebyshev's nodes."""
+    c, error = mp.chebyfit(f, [mp.mpf(lo), mp.mpf(hi)], n, error=True)
+    print(f"{name}: error {float(error):.1e}")
+    print("  " + ", ".join(f"{float(x):.17e}" for x in reversed(c)))
+
+
 def near(f, series):
     """f, but its series where f cancels."""
     return lambda x: series(x) if abs(x) < mp.mpf("1e-6") else f(x)
@@ -85,6 +92,15 @@ def main():
     fit("normal_cdf(-a) = e^p(a - 1), a <= 7",
         lambda a: mp.log(mp.erfc(a / mp.sqrt(2)) / 2), lambda x: x - 1,
         lambda x: 1, 0, 7, 12)
+    fit_double("double: e^r = 1 + r + r^2 p(r)",
+               near(lambda x: (mp.exp(x) - 1 - x) / x**2,
+                    lambda x: 0.5 + x / 6 + x * x / 24), -half, "0.5005", 11)
+    fit_double("double: log(1 + f) = 2 s + s z p(z), z = s^2, s = f / (2 + f)",
+               near(lambda z: (2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 2) / z,
+                    lambda z: mp.mpf(2) / 3 + 2 * z / 5), 0, "0.02945", 7)
+    fit_double("double: tanh a = a + a z p(z), z = a^2, a <= 1/2",
+               near(lambda z: (mp.tanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
+                    lambda z: -mp.mpf(1) / 3 + 2 * z / 15), 0, "0.251", 10)
 
 
 if __name__ == "__main__":

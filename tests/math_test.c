@@ -1,4 +1,5 @@
-/* math_test.c - the words of vmath.h against the C library in double.
+/* math_test.c - the words of vmath.h against the C library in double, and
+** those of doubles against it in long double.
 **
 ** Each float function is tried, through its row of map.def and so in the
 ** vector code of the instruction set in use (FNN_ISA), on every 2003rd float
@@ -7,7 +8,9 @@
 
 #include "test.h"
 
+#include <float.h>
 #include <math.h>
+#include <string.h>
 
 enum { BATCH = 1 << 16, STEP = 2003 };
 
@@ -176,10 +179,77 @@ TEST(powers_keep_their_accuracy) {
   print_message("# pow          %5.2f ulp\n", (double)most);
 }
 
+static long double sigmoid_long (long double x) { return 1 / (1 + expl(-x)); }
+
+static double ulp_f64 (double got, long double want) {
+  double w = (double)want, a = fabs(w);
+  if (isnan(w)) return isnan(got) ? 0 : INFINITY;
+  if (isinf(w) || !isfinite(got)) return got == w ? 0 : INFINITY;
+  long double unit = (long double)nextafter(a, INFINITY) - a;
+  return (double)(fabsl(got - want) / unit);
+}
+
+/* Half of them between lo and hi, the others of any bits. */
+static void doubles_fill (double *x, int n, double lo, double hi,
+                          uint64_t *state) {
+  static const double special[] = { 0.0,      -0.0,      1,      -1,
+                                    5e-324,   -1e-310,   709.78, 709.8,
+                                    -745.13,  -746,      20,     700.5,
+                                    INFINITY, -INFINITY, NAN };
+  for (int i = 0; i < n; i++) {
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    uint64_t u = *state ^ *state >> 32;
+    x[i] = lo + (hi - lo) * (double)(u >> 11) * 0x1p-53;
+    if (i % 2) memcpy(&x[i], &u, sizeof u);
+    if (i < countof(special)) x[i] = special[i];
+  }
+}
+
+TEST(doubles_keep_their_accuracy) {
+  static const struct {
+    const char *name;
+    long double (*of)(long double x);
+    double lo, hi, most, floor;
+  } of[] = {
+    { "exp", expl, -746, 710, 1, 0 },
+    { "exp", expl, -2, 2, 1, 0 },
+    { "expm1", expm1l, -2, 2, 1.5, 0 },
+    { "expm1", expm1l, -40, 710, 1.5, 0 },
+    { "log", logl, 0, 4, 1, 0 },
+    { "log1p", log1pl, -1, 3, 1, 0 },
+    { "tanh", tanhl, -2, 2, 2, 0 },
+    { "tanh", tanhl, -22, 22, 2, 0 },
+    { "sigmoid", sigmoid_long, -40, 40, 2.5, 1e-307 },
+  };
+  enum { N = 40001 };
+  static double x[N];
+  uint64_t seed = 1;
+  int64_t n = mem_checking() ? N / 20 : N;
+  if (LDBL_MANT_DIG == DBL_MANT_DIG) skip();
+  for (int k = 0; k < countof(of); k++) {
+    double most = 0, worst = 0;
+    size_t m = fnn_mark();
+    doubles_fill(x, (int)n, of[k].lo, of[k].hi, &seed);
+    Tensor *t = fnn_tensor(FNN_F64, 1, &n, x);
+    const double *y = fnn_data(fnn_map(fnn_map_find(of[k].name), t, 0, 0));
+    for (int i = 0; i < n; i++) {
+      long double want = of[k].of(x[i]);
+      double u = ulp_f64(y[i], want);
+      if (u <= most || fabsl(y[i] - want) <= of[k].floor) continue;
+      most = u;
+      worst = x[i];
+    }
+    fnn_escape(m, NULL);
+    print_message("# f64 %-8s %5.2f ulp at %.17g\n", of[k].name, most, worst);
+    assert_true(most <= of[k].most);
+  }
+}
+
 int main (void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(words_keep_their_accuracy),
     cmocka_unit_test(powers_keep_their_accuracy),
+    cmocka_unit_test(doubles_keep_their_accuracy),
   };
   return cmocka_run_group_tests(tests, open_context, close_context);
 }

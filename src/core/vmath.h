@@ -3,7 +3,9 @@
 **
 ** Scalar inline functions without branches, tables or calls, so that a loop
 ** over one becomes vector code under gcc and clang for any instruction set.
-** Each has a float body here and a double body, which is the C library's.
+** Each has a float body here and a double body, which is the C library's but
+** for those that have one here: exp, log, log1p 1 ulp; expm1 1.5; tanh 2;
+** sigmoid 2.5.
 ** Accuracy of the float bodies, in units in the last place over their whole
 ** range, checked by tests/math_test.c: pow 0.6; sin, cos 0.8; exp, exp2, log,
 ** log1p 1; log2, log10, tanh, expm1, acos, cosh 1.5; tan, atan, sinh 2; erf,
@@ -53,6 +55,25 @@ static inline float sign_of_f32 (float x, float s) {
 /* 2^k for -126 <= k <= 127. */
 static inline float pow2_f32 (int32_t k) {
   return float_of((uint32_t)(k + 127) << 23);
+}
+
+typedef union DoubleBits {
+  double f;
+  int64_t i;
+  uint64_t u;
+} DoubleBits;
+
+static inline uint64_t double_bits (double x) {
+  return ((DoubleBits){ .f = x }).u;
+}
+
+static inline double double_of (uint64_t u) {
+  return ((DoubleBits){ .u = u }).f;
+}
+
+/* 2^k for -1022 <= k <= 1023; k may have wrapped around. */
+static inline double pow2_f64 (uint64_t k) {
+  return double_of((k + 1023) << 52);
 }
 
 /* }====================================================== */
@@ -262,11 +283,6 @@ static inline double pow_log2 (float x) {
   p = p * t + 1.0 / 3.0;
   return (double)e + (s + s * t * p) * 2.88539008177792681472;
 }
-
-typedef union DoubleBits {
-  double f;
-  int64_t i;
-} DoubleBits;
 
 /* 2^t rounded to float, for |t| <= 200. */
 static inline float pow_exp2 (double t) {
@@ -488,6 +504,129 @@ static inline double normal_cdf_f64 (double x) {
 
 /* }====================================================== */
 
+/*
+** {======================================================
+** Doubles, the same ways
+** =======================================================
+*/
+
+/* Adding it leaves the nearest integer in the low bits of a double. */
+#define ROUND_MAGIC_F64 6755399441055744.0 /* 1.5 2^52 */
+#define ROUND_MAGIC_BITS UINT64_C(0x4338000000000000)
+
+/* log(2) in two parts, the first of 42 bits. */
+#define LOG2_HI 0.6931471805598903
+#define LOG2_LO 5.4979230187083712e-14
+
+static inline uint64_t round_f64 (double t, double *n) {
+  double m = t + ROUND_MAGIC_F64;
+  *n = m - ROUND_MAGIC_F64;
+  return double_bits(m) - ROUND_MAGIC_BITS;
+}
+
+static inline double expm1_poly_f64 (double r) {
+  double p = 2.23362773449768528e-09;
+  p = p * r + 2.50781512821151225e-08;
+  p = p * r + 2.75527705661870876e-07;
+  p = p * r + 2.75573301689469936e-06;
+  p = p * r + 2.48015924346473485e-05;
+  p = p * r + 1.98412698068196859e-04;
+  p = p * r + 1.38888888864459044e-03;
+  p = p * r + 8.33333333334848603e-03;
+  p = p * r + 4.16666666666708832e-02;
+  p = p * r + 1.66666666666666519e-01;
+  p = p * r + 5.00000000000000000e-01;
+  return p * (r * r) + r;
+}
+
+/* e^r - 1 for x = k log(2) + r.  shift: 0, or -0.22, by which k stays 0 up to
+** x = 1/2, where e^x - 1 would lose bits. */
+static inline double exp_split_f64 (double x, double shift, uint64_t *k) {
+  double n;
+  *k = round_f64(x * 1.44269504088896340736 + shift, &n);
+  return expm1_poly_f64((x - n * LOG2_HI) - n * LOG2_LO);
+}
+
+/* p 2^k in two steps, so that subnormal results round once. */
+static inline double scale_f64 (double p, uint64_t k) {
+  uint64_t h = ((k + 2048) >> 1) - 1024;
+  return p * pow2_f64(h) * pow2_f64(k - h);
+}
+
+static inline double exp_f64 (double x) {
+  uint64_t k;
+  x = x < -746.0 ? -746.0 : x; /* NaN passes both */
+  x = x > 710.0 ? 710.0 : x;
+  double p = exp_split_f64(x, 0.0, &k);
+  return scale_f64(1.0 + p, k);
+}
+
+static inline double expm1_f64 (double x) {
+  uint64_t k;
+  double c = x < -40.0 ? -40.0 : x;
+  c = c > 710.0 ? 710.0 : c;
+  double p = exp_split_f64(c, c < 0.0 ? 0.0 : -0.22, &k);
+  double s = pow2_f64(c > 700.0 ? 0 : k), y = p * s + (s - 1.0);
+  return c > 700.0 ? scale_f64(1.0 + p, k) : y;
+}
+
+/* An odd polynomial, and 1 - 2 / (e^2|x| + 1) where that loses nothing. */
+static inline double tanh_f64 (double x) {
+  double a = fabs(x), z = a * a;
+  double p = 5.93576237454552640e-05;
+  p = p * z - 2.20952883997262010e-04;
+  p = p * z + 5.84912530504691540e-04;
+  p = p * z - 1.45494681393927442e-03;
+  p = p * z + 3.59203172986582737e-03;
+  p = p * z - 8.86322912999111187e-03;
+  p = p * z + 2.18694882909186462e-02;
+  p = p * z - 5.39682539634683545e-02;
+  p = p * z + 1.33333333333297027e-01;
+  p = p * z - 3.33333333333333315e-01;
+  p = p * (z * a) + a;
+  a = a > 20.0 ? 20.0 : a;
+  double q = 1.0 - 2.0 / (exp_f64(a + a) + 1.0);
+  return copysign(a < 0.5 ? p : q, x);
+}
+
+static inline double sigmoid_f64 (double x) {
+  return 1.0 / (1.0 + exp_f64(-x));
+}
+
+/* log(x) and a small number.  For x = 2^e (1 + f), with s = f / (2 + f) and
+** z = s^2, log(1 + f) = f - (f^2 / 2 - s (f^2 / 2 + z p(z))). */
+static inline double log_parts_f64 (double x, double add) {
+  double tiny = x < 2.2250738585072014e-308 ? 54.0 : 0.0;
+  uint64_t u = double_bits(tiny > 0.0 ? x * 18014398509481984.0 : x);
+  u += UINT64_C(0x3ff0000000000000) - UINT64_C(0x3fe6a09e667f3bcd);
+  double e = double_of((u >> 52) + ROUND_MAGIC_BITS);
+  e = (e - (ROUND_MAGIC_F64 + 1023.0)) - tiny;
+  u = (u & UINT64_C(0x000fffffffffffff)) + UINT64_C(0x3fe6a09e667f3bcd);
+  double f = double_of(u) - 1.0, s = f / (2.0 + f), z = s * s;
+  double p = 1.46170375487916504e-01;
+  p = p * z + 1.53316740301678606e-01;
+  p = p * z + 1.81828905566956023e-01;
+  p = p * z + 2.22222111151441609e-01;
+  p = p * z + 2.85714286260958905e-01;
+  p = p * z + 3.99999999998992384e-01;
+  p = p * z + 6.66666666666666963e-01;
+  double half = 0.5 * f * f;
+  double lo = s * (half + z * p) + (e * LOG2_LO + add);
+  double y = e * LOG2_HI + (f - (half - lo));
+  y = x == INFINITY ? x : y;
+  y = x == 0.0 ? -INFINITY : y;
+  return x >= 0.0 ? y : NAN;
+}
+
+static inline double log_f64 (double x) { return log_parts_f64(x, 0.0); }
+
+static inline double log1p_f64 (double x) {
+  double u = 1.0 + x, y = log_parts_f64(u, (x - (u - 1.0)) / u);
+  return x == 0.0 ? x : y;
+}
+
+/* }====================================================== */
+
 #define WORD_INLINE static inline
 #include "integers.h"
 
@@ -498,7 +637,6 @@ static inline double normal_cdf_f64 (double x) {
 */
 
 #ifdef CPU_DOUBLE
-static inline double sigmoid_f64 (double x) { return 1.0 / (1.0 + exp(-x)); }
 #define WORD(float_name, double_name) double_name
 #else
 #define WORD(float_name, double_name) float_name
@@ -508,18 +646,19 @@ static inline double sigmoid_f64 (double x) { return 1.0 / (1.0 + exp(-x)); }
 #define R(v) ((real)(v))
 #define select(c, a, b) ((c) ? (a) : (b))
 
-#define exp_flush(x) WORD(exp_flush_f32, exp)(x)
+#define exp(x) WORD(exp_f32, exp_f64)(x)
+#define exp_flush(x) WORD(exp_flush_f32, exp_f64)(x)
+#define expm1(x) WORD(expm1_f32, expm1_f64)(x)
+#define log(x) WORD(log_f32, log_f64)(x)
+#define log1p(x) WORD(log1p_f32, log1p_f64)(x)
+#define tanh(x) WORD(tanh_f32, tanh_f64)(x)
 #define sigmoid(x) WORD(sigmoid_f32, sigmoid_f64)(x)
 #define normal_cdf(x) WORD(normal_cdf_f32, normal_cdf_f64)(x)
 #define floor_mod(x, y) WORD(floor_mod_f32, floor_mod_f64)(x, y)
 #define floor_div(x, y) WORD(floor_div_f32, floor_div_f64)(x, y)
 
 #ifndef CPU_DOUBLE
-#define exp(x) exp_f32(x)
 #define exp2(x) exp2_f32(x)
-#define expm1(x) expm1_f32(x)
-#define log(x) log_f32(x)
-#define log1p(x) log1p_f32(x)
 #define log2(x) log2_f32(x)
 #define log10(x) log10_f32(x)
 #define sqrt(x) sqrtf(x)
@@ -532,7 +671,6 @@ static inline double sigmoid_f64 (double x) { return 1.0 / (1.0 + exp(-x)); }
 #define atan2(y, x) atan2_f32(y, x)
 #define sinh(x) sinh_f32(x)
 #define cosh(x) cosh_f32(x)
-#define tanh(x) tanh_f32(x)
 #define erf(x) erf_f32(x)
 #define fabs(x) abs_f32(x)
 #define floor(x) floorf(x)
