@@ -239,10 +239,12 @@ describe("record", function()
     local function named(name)
       return fnn.record(p:detach(), name, { p }, function(g) return g end)
     end
-    local y, others = named "product", {}
+    local y = named "product"
     y:sum():backward()
     fnn.zeros(1)
+    local others = {}
     for k = 1, 20 do others[k] = named "another" end
+    assert.equal(20, #others)
     local z = y:sum()
     fails("the graph of product was used already", z.backward, z)
     fails("the graph of product was used already", y.register_hook, y, print)

@@ -10,8 +10,8 @@ static void norm_back (Node *n, Tensor *gy) {
   int nargs = n->nin; /* x, then the weight, then the bias, if given */
   int iw = n->i[1] ? 1 : 0, ib = n->i[2] ? nargs - 1 : 0;
   const int64_t *shape;
-  Tensor *gx = graph_wants(n, 0) || !x->storage->device->host ? tensor_like(x)
-                                                              : NULL;
+  Tensor *gx =
+      graph_wants(n, 0) || !x->storage->device->host ? tensor_like(x) : NULL;
   Tensor *gw = NULL, *gb = NULL;
   if (iw != 0 && graph_wants(n, iw)) {
     int ndim = graph_shape(n, iw, &shape);
