@@ -225,6 +225,8 @@ TEST(doubles_keep_their_accuracy) {
   static double x[N];
   uint64_t seed = 1;
   int64_t n = mem_checking() ? N / 20 : N;
+  volatile long double one = 1;
+  bool longer = one + LDBL_EPSILON != one; /* not so under valgrind */
   if (LDBL_MANT_DIG == DBL_MANT_DIG) skip();
   for (int k = 0; k < countof(of); k++) {
     double most = 0, worst = 0;
@@ -241,7 +243,7 @@ TEST(doubles_keep_their_accuracy) {
     }
     fnn_escape(m, NULL);
     print_message("# f64 %-8s %5.2f ulp at %.17g\n", of[k].name, most, worst);
-    assert_true(most <= of[k].most);
+    if (longer) assert_true(most <= of[k].most);
   }
 }
 
