@@ -117,7 +117,8 @@ own
   end)
 end)
 
--- Types keys at a terminal, half a second apart, and gives what it shows.
+-- Types keys at a terminal, half a second apart, and gives what it shows.  A
+-- session that begins later than they end would wait for its end for ever.
 local function type_keys(keys, env)
   local typed = { "sleep 0.5" }
   for _, key in ipairs(keys) do
@@ -125,7 +126,8 @@ local function type_keys(keys, env)
   end
   local state = shell.folder()
   local command = shell.with(
-    "{ %s; } | TERM=xterm XDG_STATE_HOME=%s %s script -qec %s /dev/null",
+    "{ %s; } | TERM=xterm XDG_STATE_HOME=%s %s " ..
+    "timeout 60 script -qec %s /dev/null",
     table.concat(typed, "; "), state, env or "", FNN)
   return (run(command):gsub("\r", "")), state
 end
@@ -140,7 +142,7 @@ describe("at a terminal #terminal", function ()
   end
 
   it("says how to ask for help", function ()
-    assert.matches("PUC%-Rio\n%?name shows help", (type_keys { "" }))
+    assert.matches("PUC%-Rio\n%?name shows help", (type_keys { "", "", "" }))
   end)
 
   it("keys complete names, methods and file names", function ()
